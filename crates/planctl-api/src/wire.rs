@@ -19,6 +19,7 @@ mod bundle;
 pub mod daemon;
 pub mod draft;
 pub mod draft_asks;
+pub mod draft_records;
 mod edits;
 pub mod goal;
 mod library;

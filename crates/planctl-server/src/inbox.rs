@@ -2,6 +2,7 @@
 
 pub(crate) mod asks;
 pub(crate) mod draft_asks;
+mod draft_records;
 mod edit;
 mod evidence;
 mod options;

@@ -183,6 +183,7 @@ fn failed_call<'a>(planned: &'a Planned, intent: &str) -> Option<(&'a PlannedSte
         | Action::Ask { .. }
         | Action::Write { .. }
         | Action::Run { .. }
+        | Action::Show { .. }
         | Action::SubPlan { .. } => None,
     })
 }

@@ -6,12 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bind::{Argument, ArgumentValue, Binding, bind};
+use super::bind::{Argument, ArgumentValue, Binding, bind, subject};
 use super::capability::{ASK_PERSON, Capability};
 use super::collapse::collapsed;
 use super::parameter::{Parameter, coerced};
+use super::words::Wording;
 use super::{Candidate, Found, Resolver, Served, Source, entry_of, needs_capability};
 use crate::intents::{Intent, IntentKind, humanised, own_question};
+
+/// Verbs of intents that show a result.
+const SHOWING: [&str; 5] = ["show", "display", "print", "present", "output"];
+/// Words for results, whatever they are about.
+const RESULTS: [&str; 6] = ["result", "outcome", "answer", "item", "list", "output"];
 
 /// A goal whose intents were resolved.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -63,6 +69,11 @@ pub enum Action {
     Run {
         /// The command.
         command: String,
+    },
+    /// A result that is there is shown.
+    Show {
+        /// The step whose result it is, by its intent.
+        of: String,
     },
     /// A plan of the library does it, in a run of its own that waits for an approval of its own; its output is the result.
     SubPlan {
@@ -198,6 +209,9 @@ impl Planning<'_> {
             self.push(intent, Action::Ask { question });
             return;
         }
+        if let Some(of) = self.shown(intent, all) {
+            return self.push(intent, Action::Show { of });
+        }
         if intent.kind == IntentKind::Transform && self.merge(intent, all) {
             return;
         }
@@ -234,8 +248,8 @@ impl Planning<'_> {
             return self.add_sub_plan(intent, entry, best.score);
         }
         let Some(capability) = self.resolver.catalog.named(&best.capability).cloned() else { return };
-        let needs: Vec<&Intent> =
-            intent.needs.iter().filter_map(|need| all.iter().find(|own| own.id == *need)).collect();
+        let needs: Vec<Intent> = intent.needs.iter().filter_map(|need| self.result_of(need, all)).collect();
+        let needs: Vec<&Intent> = needs.iter().collect();
         let binding = bind(intent, &capability, &needs);
         self.call(
             intent,
@@ -243,6 +257,35 @@ impl Planning<'_> {
             binding,
             &needs,
         );
+    }
+
+    /// Returns an intent as what it gives: results that were filtered or sorted are still about what they were about.
+    fn result_of(&self, need: &str, all: &[Intent]) -> Option<Intent> {
+        let find = |id: &str| all.iter().find(|own| own.id == id);
+        let own = find(need)?;
+        let mut source = own;
+        while source.kind == IntentKind::Transform {
+            let mut results = source.needs.iter().filter_map(|need| find(need));
+            let Some(before) = results.find(|before| before.kind != IntentKind::Ask) else { break };
+            source = before;
+        }
+        Some(Intent { id: own.id.clone(), ..source.clone() })
+    }
+
+    /// Finds the step whose result an intent shows, where it does nothing else: no capability is looked for then.
+    fn shown(&self, intent: &Intent, all: &[Intent]) -> Option<String> {
+        let is_free = intent.tool.is_none() && intent.parameters.is_empty();
+        let text = intent.text.trim();
+        let (verb, about) = text.split_once(' ').unwrap_or((text, ""));
+        let is_shown = SHOWING.contains(&verb.to_lowercase().as_str());
+        if !is_free || !is_shown || self.decisions.contains_key(&intent.id) {
+            return None;
+        }
+        let mut results = intent.needs.iter().rev().filter_map(|need| self.result_of(need, all));
+        let last = results.find(|need| need.kind != IntentKind::Ask)?;
+        let known = subject(&last);
+        let is_about = |noun: &String| known.contains(noun) || RESULTS.contains(&noun.as_str());
+        Wording::of_intent(about).nouns.iter().all(is_about).then(|| self.step_of(&last.id))
     }
 
     fn add_sub_plan(&mut self, intent: &Intent, entry: &str, score: f64) {
@@ -285,18 +328,6 @@ impl Planning<'_> {
                 format!("{} has no server and no command, so nothing can call it", call.capability.id());
             self.add_remark(intent, message);
         }
-        let arguments = call.arguments.iter();
-        if call.capability.server.is_none()
-            && let Some(argument) =
-                arguments.clone().find(|own| matches!(own.value, ArgumentValue::ResultOf(..)))
-        {
-            let message = format!(
-                "the command of {} takes no results, and `{}` is one",
-                call.capability.id(),
-                argument.parameter
-            );
-            self.add_remark(intent, message);
-        }
         self.push(intent, Action::Call(call));
     }
 
@@ -336,6 +367,11 @@ impl Planning<'_> {
             others.iter().filter_map(|other| all.iter().find(|own| own.id == **other)).collect();
         let Some(step) = self.planned.steps.iter_mut().find(|step| step.id == target) else { return false };
         let Action::Call(call) = &mut step.action else { return false };
+        // A writer that names another tool does not mean this one.
+        let is_meant = |tool: &String| *tool == call.capability.id() || *tool == call.capability.name;
+        if !intent.tool.iter().all(is_meant) {
+            return false;
+        }
         let Some(arguments) = collapsed(intent, &asked, call) else { return false };
         call.arguments.extend(arguments);
         step.merged.push(intent.id.clone());
@@ -384,9 +420,11 @@ impl Planning<'_> {
             let takes = |argument: &&Argument| matches!(&argument.value, ArgumentValue::ResultOf(id, _) if *id == step.id);
             let arguments = steps.iter().filter_map(|other| match &other.action {
                 Action::Call(call) => Some(&call.arguments),
-                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } | Action::SubPlan { .. } => {
-                    None
-                }
+                Action::Ask { .. }
+                | Action::Write { .. }
+                | Action::Run { .. }
+                | Action::Show { .. }
+                | Action::SubPlan { .. } => None,
             });
             let takers: BTreeSet<&str> =
                 arguments.flatten().filter(takes).map(|argument| argument.parameter.as_str()).collect();

@@ -39,7 +39,7 @@ fn write_step(
     }
     let kind = match &step.action {
         Action::Ask { .. } => Some("human"),
-        Action::Call(_) | Action::Run { .. } => Some("call"),
+        Action::Call(_) | Action::Run { .. } | Action::Show { .. } => Some("call"),
         Action::SubPlan { .. } => Some("sub-plan"),
         Action::Write { .. } => None,
     };
@@ -54,6 +54,7 @@ fn write_step(
             text.push_str(&format!("\n**task:**\n{}\n\n**contract:** TODO\n", task(own)));
         }
         Action::Run { command } => contract(text, command),
+        Action::Show { of } => contract(text, &format!("cat {}", output_file(of, all))),
         Action::SubPlan { entry, .. } => {
             let file = files.get(entry).cloned().unwrap_or_else(|| format!("plans/{entry}.md"));
             text.push_str(&format!("**plan:** {}\n", one_line(&file)));
@@ -62,6 +63,9 @@ fn write_step(
 }
 
 fn write_call(text: &mut String, call: &Call, all: &[PlannedStep]) {
+    if let (None, Some(command)) = (&call.capability.server, &call.capability.command) {
+        return contract(text, &fill_arguments(command, call, all));
+    }
     let arguments: Map<String, Value> = call
         .arguments
         .iter()
@@ -75,20 +79,15 @@ fn write_call(text: &mut String, call: &Call, all: &[PlannedStep]) {
             (argument.parameter.clone(), value)
         })
         .collect();
-    match (&call.capability.server, &call.capability.command) {
-        (None, Some(command)) => contract(text, &fill_arguments(command, &arguments)),
-        (server, _) => {
-            let server = server.as_deref().unwrap_or_default();
-            text.push_str(&format!(
-                "**server:** {}\n**tool:** {}\n",
-                one_line(server),
-                one_line(&call.capability.name)
-            ));
-            let arguments = format!("{:#}", Value::Object(arguments));
-            let fence = fence(&arguments);
-            text.push_str(&format!("**arguments:**\n{fence}json\n{arguments}\n{fence}\n"));
-        }
-    }
+    let server = call.capability.server.as_deref().unwrap_or_default();
+    text.push_str(&format!(
+        "**server:** {}\n**tool:** {}\n",
+        one_line(server),
+        one_line(&call.capability.name)
+    ));
+    let arguments = format!("{:#}", Value::Object(arguments));
+    let fence = fence(&arguments);
+    text.push_str(&format!("**arguments:**\n{fence}json\n{arguments}\n{fence}\n"));
 }
 
 fn contract(text: &mut String, command: &str) {
@@ -96,12 +95,43 @@ fn contract(text: &mut String, command: &str) {
     text.push_str(&format!("\n**contract:**\n{fence}shell\n{}\n{fence}\nexit_code == 0\n", command.trim()));
 }
 
-/// Puts arguments into a local command, each as one word of the shell.
-fn fill_arguments(command: &str, arguments: &Map<String, Value>) -> String {
-    arguments.iter().fold(command.to_owned(), |command, (name, value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        command.replace(&format!("{{{name}}}"), &format!("'{}'", text.replace('\'', "'\\''")))
-    })
+/// Puts arguments into a local command, each as one word of the shell. One pass, so that no argument is taken for a placeholder.
+fn fill_arguments(command: &str, call: &Call, all: &[PlannedStep]) -> String {
+    let mut filled = String::new();
+    let mut rest = command;
+    while let Some((before, after)) = rest.split_once('{') {
+        let named = after.split_once('}').and_then(|(name, behind)| {
+            let argument = call.arguments.iter().find(|argument| argument.parameter == name)?;
+            Some((shell_argument(&argument.value, all), behind))
+        });
+        filled.push_str(before);
+        rest = match named {
+            Some((word, behind)) => {
+                filled.push_str(&word);
+                behind
+            }
+            None => {
+                filled.push('{');
+                after
+            }
+        };
+    }
+    filled + rest
+}
+
+fn shell_argument(value: &ArgumentValue, all: &[PlannedStep]) -> String {
+    match value {
+        ArgumentValue::Given(value) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+        ArgumentValue::ResultOf(id, _) => format!("\"$(cat {})\"", output_file(id, all)),
+    }
+}
+
+/// Returns the file with the result of a step, as a word of the shell.
+fn output_file(id: &str, all: &[PlannedStep]) -> String {
+    format!("\"$PLANCTL_OUTPUTS/{}\"", number(id, all))
 }
 
 /// Keeps a text that reads as a reference from becoming one.

@@ -82,6 +82,7 @@ fn arguments(planned: &Planned) -> (String, BTreeMap<String, ArgumentValue>) {
         | Action::Ask { .. }
         | Action::Write { .. }
         | Action::Run { .. }
+        | Action::Show { .. }
         | Action::SubPlan { .. } => None,
     });
     let call = call.unwrap_or_else(|| panic!("{planned:?}"));

@@ -578,3 +578,56 @@ fn the_output_of_a_plan_of_the_library_is_an_argument_of_the_call_that_needs_it(
     let warned = &twice.warnings[0].message;
     assert_eq!(warned, "the plan choosing of the library comes after I1, and is given no result");
 }
+
+#[test]
+fn m_23_results_that_are_there_are_shown_and_not_listed_once_more() {
+    let list = act("I1", "list issues in o/r", &[]);
+    let sorted = transform("I2", "sort them by update", &["I1"]);
+    for text in ["show them", "show the issues", "display the results", "print the list"] {
+        let sorted =
+            Intent { parameters: BTreeMap::from([("sort".to_owned(), json!("updated"))]), ..sorted.clone() };
+        // Whether results are shown by an intent of its own or as a change of results makes no difference.
+        for kind in [IntentKind::Act, IntentKind::Transform] {
+            let show = Intent { kind, ..act("I3", text, &["I2"]) };
+            let planned = plan_with(&[], &[list.clone(), sorted.clone(), show]);
+            assert!(planned.open.is_empty() && planned.faults.is_empty(), "{text}: {planned:#?}");
+            let actions: Vec<&Action> = planned.steps.iter().map(|step| &step.action).collect();
+            assert_eq!(actions.len(), 2, "{text}: {actions:#?}");
+            assert_eq!(*actions[1], Action::Show { of: "I1".to_owned() }, "{text}");
+            let plan = write_plan("list issues and show them", "me", &planned, &BTreeMap::new());
+            assert!(plan.contains("```shell\ncat \"$PLANCTL_OUTPUTS/1\"\n```"), "{plan}");
+        }
+    }
+    // Something else is looked for, also where something is there.
+    for text in ["show the weather forecast for a city", "get issue #7 in o/r"] {
+        let planned = plan_with(&[], &[list.clone(), act("I2", text, &["I1"])]);
+        assert!(planned.steps.iter().all(|step| !matches!(step.action, Action::Show { .. })), "{planned:#?}");
+    }
+}
+
+#[test]
+fn m_24_results_that_were_changed_are_about_what_they_were_about_and_a_command_takes_them() {
+    let own = json!([{ "name": "keep_bugs", "about": "Keeps the bugs of issues", "command": "bugs {issues} {label}",
+                       "parameters": ["issues", "label"] }]);
+    let mut capabilities = capabilities();
+    capabilities.extend(read(&own, "own"));
+    let catalog = Catalog::new(capabilities);
+    let history = History::default();
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
+    let keep = Intent {
+        tool: Some("keep_bugs".to_owned()),
+        topic: Some("bugs".to_owned()),
+        parameters: BTreeMap::from([("label".to_owned(), json!("it's {issues}"))]),
+        ..transform("I2", "keep the bugs", &["I1"])
+    };
+    let again = Intent { id: "I3".to_owned(), needs: vec!["I2".to_owned()], ..keep.clone() };
+    let intents = [act("I1", "list issues in o/r", &[]), keep, again];
+    let planned = planned(&intents, &resolver, &BTreeMap::new());
+    assert!(planned.faults.is_empty() && planned.open.is_empty(), "{planned:#?}");
+    let text = write_plan("keep the bugs", "me", &planned, &BTreeMap::new());
+    for number in [1, 2] {
+        let command = format!("bugs \"$(cat \"$PLANCTL_OUTPUTS/{number}\")\" 'it'\\''s {{issues}}'\n");
+        assert!(text.contains(&command), "{command}: {text}");
+    }
+}

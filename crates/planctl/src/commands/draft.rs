@@ -34,6 +34,7 @@ use crate::show;
 pub(super) mod failed;
 pub(super) mod inbox;
 pub(super) mod kept;
+mod shared;
 pub(super) mod shown;
 mod surroundings;
 pub(super) mod writer;
@@ -42,7 +43,7 @@ pub(super) mod writer;
 pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
     must_be_human("draft a plan")?;
     context.format(&[Format::Human, Format::Json])?;
-    let drafting = Drafting::begin(context, args)?;
+    let drafting = Drafting::begin(context, args).await?;
     drafting.run_conversation().await
 }
 
@@ -59,7 +60,7 @@ struct Drafting<'a> {
 }
 
 impl<'a> Drafting<'a> {
-    fn begin(context: &'a Context, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
+    async fn begin(context: &'a Context, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
         let config = &context.config()?.config;
         let source = args.from.as_deref().map(source).transpose()?;
         let text = args.goal.clone().unwrap_or_default();
@@ -85,7 +86,15 @@ impl<'a> Drafting<'a> {
         let parts = [workspace.as_str(), &text, name, content, &writer.key(), reads];
         let kept = Kept::lock(&context.state_dir()?, &parts)?;
         let (workspace, facts) = surroundings::survey_workspace(context.workspace(), config);
-        let earlier = if args.again { None } else { kept.read::<Record>()? };
+        kept.take_newest(context).await?;
+        let (earlier, written) = match args.again {
+            true => {
+                let models = [writer.model(), reviewer.as_ref()];
+                let has_prompts = models.into_iter().flatten().any(Model::asks_person);
+                (None, begin_anew(context, &kept, has_prompts).await?)
+            }
+            false => (kept.read::<Record>()?, None),
+        };
         let earlier = earlier.map(|mut record| {
             record.conversation.set_workspace(workspace.clone());
             record
@@ -100,7 +109,7 @@ impl<'a> Drafting<'a> {
                 limits: Limits::default(),
                 key: uuid::Uuid::now_v7().to_string(),
             }),
-            written: None,
+            written,
             asked: BTreeMap::new(),
         });
         Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
@@ -112,7 +121,7 @@ impl<'a> Drafting<'a> {
         if let Some(run) = &self.args.repair {
             failed::record_failed_run(self.context, run, &mut self.record).await?;
         }
-        self.kept.write(&self.record)?;
+        self.keep().await?;
         let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
         let mut stop = Stop::listen()?;
         loop {
@@ -134,7 +143,7 @@ impl<'a> Drafting<'a> {
                         (Asked::Reviewer, None) => Answer::new("{\"verdict\": \"ok\"}"),
                     };
                     self.record.conversation.apply_answer(who, answer);
-                    self.kept.write(&self.record)?;
+                    self.keep().await?;
                 }
                 Next::Verify { text } => {
                     self.verify(&prober, &text).await?;
@@ -144,6 +153,12 @@ impl<'a> Drafting<'a> {
                 Next::GiveUp(end) => return self.report_give_up(&end),
             }
         }
+    }
+
+    /// Stores the draft here, then in the database, where there is one.
+    async fn keep(&self) -> Result<(), Failure> {
+        self.kept.write(&self.record)?;
+        self.kept.copy(self.context, &self.record.conversation.brief().goal.text).await
     }
 
     /// Tells the conversation what people answered: at this command, and in the inbox.
@@ -298,6 +313,7 @@ impl<'a> Drafting<'a> {
         self.record.written = Some((file.clone(), draft.text.clone()));
         self.kept.write(&self.record)?;
         self.ask_questions(draft).await?;
+        self.keep().await?;
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
         let estimate = self.estimate(steps).await?;
         let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
@@ -446,6 +462,21 @@ fn source(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
+/// Takes the asks of an earlier beginning back; prompts, where its models ask about them. Returns the file that it wrote, which is
+/// still the draft's own.
+async fn begin_anew(
+    context: &Context,
+    kept: &Kept,
+    has_prompts: bool,
+) -> Result<Option<(PathBuf, String)>, Failure> {
+    // A record that does not read is forgotten, too.
+    let Some(earlier) = kept.read::<Record>().ok().flatten() else { return Ok(None) };
+    let brief = earlier.conversation.brief();
+    let inbox = Inbox::of(kept, &brief.key, &brief.goal.text);
+    inbox.take_back(context, &earlier.asked, has_prompts).await?;
+    Ok(earlier.written)
+}
+
 fn writer_of(context: &Context, args: &DraftArgs) -> Result<Writer, Failure> {
     if let Some(agent) = &args.agent {
         writer::checked(agent)?;
@@ -469,8 +500,7 @@ fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) 
         return Err(Failure::usage("the budget of a draft has no time").help("an agent's time is --within"));
     }
     let one = planctl_planner::Tokens { input: 1, cached: 0, output: 1 };
-    let own = if let Writer::Model(model) = writer { Some(model.as_ref()) } else { None };
-    let unpriced = own.into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
+    let unpriced = writer.model().into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
     if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
         let message = format!(
             "the model {} has no price, so a budget of money can't hold it",

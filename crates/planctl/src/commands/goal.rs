@@ -107,6 +107,7 @@ async fn break_up(
     let (key, names) = (writer.map_or_else(String::new, Writer::key), names.join(","));
     let parts = ["goal", &workspace, &args.goal, word(strategy), &key, &names];
     let kept = Kept::lock(&context.state_dir()?, &parts)?;
+    kept.take_newest(context).await?;
     let earlier = if args.again { None } else { kept.read::<Breakdown>()? };
     let random = uuid::Uuid::now_v7().to_string();
     let mut breakdown =
@@ -124,8 +125,10 @@ async fn break_up(
         };
         // The same prompt is asked after a stop, and the one that a person approves.
         kept.write(&breakdown)?;
+        kept.copy(context, &args.goal).await?;
         breakdown.answered(writer.ask(context, &prompt, &allowance, &mut stop).await?);
         kept.write(&breakdown)?;
+        kept.copy(context, &args.goal).await?;
     }
     Ok(breakdown)
 }

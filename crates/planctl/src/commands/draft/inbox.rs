@@ -109,6 +109,24 @@ impl<'a> Inbox<'a> {
     }
 }
 
+impl Inbox<'_> {
+    /// Takes back what a draft asked before it began anew; prompts, where its models ask about them.
+    pub async fn take_back(
+        &self,
+        context: &Context,
+        asked: &BTreeMap<String, u64>,
+        has_prompts: bool,
+    ) -> Result<(), Failure> {
+        let prompt = has_prompts.then_some(PROMPT);
+        let slots: Vec<&str> = asked.keys().map(String::as_str).chain(prompt).collect();
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let client = Client::open(context).await?;
+        self.open(&client, slots.into_iter().map(|slot| call(slot, None)).collect()).await.map(drop)
+    }
+}
+
 fn call(slot: &str, question: Option<DraftQuestion>) -> DraftAskCall {
     DraftAskCall { slot: slot.replace('/', "-"), question }
 }

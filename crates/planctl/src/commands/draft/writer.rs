@@ -36,6 +36,14 @@ impl Writer {
         }
     }
 
+    /// Returns the model, where it is one.
+    pub fn model(&self) -> Option<&Model> {
+        match self {
+            Writer::Model(model) => Some(model),
+            Writer::Pattern | Writer::Agent(..) => None,
+        }
+    }
+
     /// Returns a word by which its drafts are told from those of others.
     pub fn key(&self) -> String {
         match self {

@@ -27,6 +27,7 @@ use super::{
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::model::Model;
 use crate::show;
 
 /// A goal that is being resolved, as it is kept.
@@ -71,8 +72,9 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         return Err(no_pieces_failure(context, &breakdown)?);
     };
     let kept = place(context, &source.goal)?;
+    kept.take_newest(context).await?;
     let mut record = match source.again {
-        true => begun_anew(context, &kept, &source.goal).await?,
+        true => begun_anew(context, &kept, &source.goal, writer.as_ref()).await?,
         false => kept.read::<Record>()?.unwrap_or_default(),
     };
     if record.begun.is_empty() {
@@ -81,6 +83,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let (history_kept, mut history) = learned::update_history(context).await?;
     apply_answers(context, &mut record, &args.answer).await?;
     kept.write(&record)?;
+    kept.copy(context, &source.goal).await?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
     let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
@@ -126,6 +129,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let inbox = Inbox::of(&kept, &begun, &source.goal);
     record.asked = inbox.put_questions(context, &record.asked, put.collect()).await?;
     kept.write(&record)?;
+    kept.copy(context, &source.goal).await?;
     let mut view = resolved::view(&source.goal, &planned, &verified, (&asks, &record.asked), file.as_deref());
     if let (Some(run), Some(_)) = (&args.repair, &file) {
         let client = Client::open(context).await?;
@@ -135,8 +139,11 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         show::print_json(&view)?;
     } else {
         let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
-        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
-            text.push_str(&shown::revision(view.revision.as_ref(), file));
+        if let Some(file) = &view.file {
+            text.push_str(&match args.repair {
+                Some(_) => shown::revision(view.revision.as_ref(), file),
+                None => resolved::next(&view, file),
+            });
         }
         show::print(&text)?;
     }
@@ -154,12 +161,19 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     }
 }
 
-/// Takes the questions of an earlier beginning back, and forgets it.
-async fn begun_anew(context: &Context, kept: &Kept, goal: &str) -> Result<Record, Failure> {
+/// Takes the questions of an earlier beginning back, and forgets it but for the file that it wrote.
+async fn begun_anew(
+    context: &Context,
+    kept: &Kept,
+    goal: &str,
+    writer: Option<&Writer>,
+) -> Result<Record, Failure> {
     // A record that does not read is forgotten, too.
     let earlier = kept.read::<Record>().ok().flatten().unwrap_or_default();
-    Inbox::of(kept, &earlier.begun, goal).put_questions(context, &earlier.asked, Vec::new()).await?;
-    Ok(Record::default())
+    let has_prompts = writer.and_then(Writer::model).is_some_and(Model::asks_person);
+    Inbox::of(kept, &earlier.begun, goal).take_back(context, &earlier.asked, has_prompts).await?;
+    // The file is still the goal's own.
+    Ok(Record { written: earlier.written, ..Record::default() })
 }
 
 /// Resolves the intents by what persons and writers decided so far, as long as a search comes to a decision.
