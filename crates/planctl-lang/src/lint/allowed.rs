@@ -12,6 +12,9 @@ use crate::text::{Span, escape};
 use crate::tree::parse::name_of;
 use crate::tree::{Allow, PlanTree};
 
+/// The most comments of a plan that are compared with all codes; more are no slip.
+const SUGGESTIONS_MAX: usize = 100;
+
 /// A finding that the plan allows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allowed {
@@ -56,7 +59,10 @@ impl<'a> Allowing<'a> {
         let mut allowing = Allowing { tree, levels, comments, allowed, refused };
         for allow in &tree.allows {
             let step = tree.step_at(allow.span.start);
-            match code_of(source, allow).and_then(|code| allowing.first_of(source, (code, step), allow)) {
+            let suggests = allowing.refused.len() < SUGGESTIONS_MAX;
+            match code_of(source, allow, suggests)
+                .and_then(|code| allowing.first_of(source, (code, step), allow))
+            {
                 Ok(code) => {
                     allowing.comments.insert((code, step), Comment { allow, met: Met::Nothing });
                 }
@@ -148,7 +154,7 @@ impl<'a> Allowing<'a> {
 }
 
 /// Returns the code that a comment allows.
-fn code_of(source: &Source, allow: &Allow) -> Result<Code, Box<Diagnostic>> {
+fn code_of(source: &Source, allow: &Allow, suggests: bool) -> Result<Code, Box<Diagnostic>> {
     let refused = |message: String| Diagnostic::new(Code::P018, message).at(allow.code.span, "");
     let written = allow.code.value.as_str();
     let Some(code) = Code::from_word(written) else {
@@ -157,7 +163,7 @@ fn code_of(source: &Source, allow: &Allow) -> Result<Code, Box<Diagnostic>> {
             "" => refused("the comment names no code".to_owned()),
             _ => refused(format!("`{}` is no code of a finding", escape(written))),
         };
-        return Err(Box::new(match did_you_mean(written, known) {
+        return Err(Box::new(match did_you_mean(written, known.filter(|_| suggests)) {
             Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(allow.code.span, near, false),
             None => without_line(unknown.help("`planctl explain` lists the codes"), source, allow, false),
         }));

@@ -4,13 +4,13 @@ use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status, Trait};
 use crate::text::{Span, escape};
-use crate::tree::ContractTree;
+use crate::tree::{ContractTree, StepKind};
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P104, Code::P110, Code::P113], needs: Needs::Text, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    context.each_script(found, |ReadContract { contract, script, .. }, found| {
+    context.each_script(found, |ReadContract { step, contract, script }, found| {
         let before = found.len();
         unclosed(contract, script, found);
         if found.len() == before {
@@ -25,7 +25,10 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             };
             let doubts = shell::doubtful(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
-            count(contract, script, found);
+            // A call is run for what it prints.
+            if step.kind.as_ref().is_none_or(|kind| kind.value != StepKind::Call) {
+                count(contract, script, found);
+            }
         }
         lint_masked(contract, script, found);
     });

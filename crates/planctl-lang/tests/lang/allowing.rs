@@ -116,7 +116,17 @@ fn a_comment_that_can_not_be_read_or_allows_nothing_is_a_finding_with_its_remedy
             Some(false),
         ),
         ("<!--\nplanctl: allow P110 it is fine\n-->", "a comment to planctl is one line", None),
-        ("<!-- planctl: allow P110 it is\nfine -->", "a comment to planctl ends on its line", None),
+        (
+            "<!-- planctl: allow P110 it is\nfine -->",
+            "a comment to planctl stands whole on a line of its own",
+            None,
+        ),
+        (
+            "<!-- planctl: allow P110 one --> <!-- planctl: allow P601 two -->",
+            "a comment to planctl stands whole on a line of its own",
+            None,
+        ),
+        ("<!-- planctl: -->", "the comment tells planctl nothing", None),
         (
             "<!-- planctl: allow P110 one -->\n<!-- planctl: allow P110 two -->",
             "`P110` is allowed twice in one place",

@@ -900,6 +900,9 @@ fn d_07_programs_that_end_with_0_whatever_they_find_prove_nothing() {
         ],
         P104,
     );
+    let call = with("**target:** coder\n**task:**\nMake `one", "**type:** call\n**task:**\nMake `one")
+        .replace("test -f one.txt", "git log --oneline");
+    assert!(found(&call).iter().all(|found| found.code != P104), "a call is run for what it prints");
 }
 
 #[test]

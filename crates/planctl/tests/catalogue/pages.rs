@@ -34,8 +34,12 @@ A comment of the plan allows a finding that is wrong, or that its author accepts
 It holds for the step that it stands in, or for the whole plan where it stands above the steps. `verify` counts what is
 allowed, `verify -v` and an approval name each finding with its reason, and so do `--json` (`allowed`) and SARIF
 (`suppressions`). Errors can't be allowed, nor can the findings that a person relies on who approves what somebody else
-wrote: GUARDED. `-D CODE`, or `deny` in planctl.toml, goes before the comment. A comment without a reason, of an unknown
-code, or that allows nothing is a finding itself ([P018](P018.md)).
+wrote:
+
+GUARDED
+
+`-D CODE`, or `deny` in planctl.toml, goes before the comment. A comment without a reason, of an unknown code, or that
+allows nothing is a finding itself ([P018](P018.md)).
 
 These pages are written by `PLANCTL_DOCS=write cargo test -p planctl --test catalogue pages` from
 `crates/planctl-lang/explain/` and from what the program prints.
@@ -136,8 +140,8 @@ fn guarded() -> String {
         }
     }
     let parts: Vec<String> =
-        of_reasons.iter().map(|(why, codes)| format!("{} ({why})", codes.join(", "))).collect();
-    parts.join("; ")
+        of_reasons.iter().map(|(why, codes)| format!("- {}: {why}", codes.join(", "))).collect();
+    parts.join("\n")
 }
 
 fn page(case: &Case) -> String {

@@ -117,7 +117,7 @@ fn allowing() -> String {
 fn findings_that_the_plan_allows_are_counted_and_named_to_who_asks() {
     let fixture = Fixture::new();
     fixture.write("p.md", &allowing());
-    let said = fixture.planctl(&["verify", "p.md", "-D", "warnings"]);
+    let said = fixture.planctl(&["verify", "p.md", "-A", "P402", "-D", "warnings"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("no problems, 1 finding allowed in the plan\n"), "{said:?}");
     assert!(!said.out.contains("P110"), "{said:?}");

@@ -76,8 +76,11 @@ fn remark(line: &str, at: usize) -> Option<Result<Allow, Misread>> {
     let allows = after(said.trim_start(), "allow").filter(|rest| !rest.starts_with(char::is_alphanumeric));
     let Some(rest) = allows else {
         // Without the colon it is a sentence about planctl.
-        let word = said.split_whitespace().next().unwrap_or_default();
-        let why = format!("`{}` is nothing that a comment can tell planctl", escape(word));
+        let word = said.split_whitespace().next().filter(|word| *word != "-->").unwrap_or_default();
+        let why = match word {
+            "" => "the comment tells planctl nothing".to_owned(),
+            word => format!("`{}` is nothing that a comment can tell planctl", escape(word)),
+        };
         return if has_colon { misread(&why) } else { None };
     };
     if !has_colon {
@@ -85,8 +88,8 @@ fn remark(line: &str, at: usize) -> Option<Result<Allow, Misread>> {
         let why = "a comment to planctl has a colon after the name".to_owned();
         return Some(Err(Misread { span, why, colon }));
     }
-    let Some(text) = rest.strip_suffix("-->") else {
-        return misread("a comment to planctl ends on its line");
+    let Some(text) = rest.strip_suffix("-->").filter(|text| !text.contains("-->")) else {
+        return misread("a comment to planctl stands whole on a line of its own");
     };
     let text_at = span.end - rest.len();
     let code_at = text_at + text.len() - text.trim_start().len();

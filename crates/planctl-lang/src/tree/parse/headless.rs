@@ -35,7 +35,7 @@ impl Reader<'_> {
         self.found.push(headless.help("write the heading of its step above it: `### 1. Title`"));
     }
 
-    // What stands below belongs to a step that can't be read, and is found with the next verification.
+    // The fields below belong to a step that can't be read; the next verification finds their faults.
     fn leave_step(&mut self, line: usize) {
         self.close_field(line);
         self.begin_part(line, PartKind::Other);

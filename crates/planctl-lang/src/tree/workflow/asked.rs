@@ -142,7 +142,7 @@ fn doubtful(shape: &Shape<'_>, clause: &Clause, span: Span, words: &BTreeSet<&st
                 format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
             Some(finding(message).help(format!("did you mean `{near}`?")))
         }
-        // What a step ended with is compared with no label.
+        // The outcome of a step is compared with no label.
         (Key::Step { node, field: StepField::Outcome }, Test::Is(word) | Test::IsNot(word))
             if !STATUS_WORDS.contains(&word.as_str()) =>
         {
