@@ -308,7 +308,7 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// What a sub-plan carries out, and nobody else.
+// The plan of a sub-plan is named there, and at no other step.
 fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let is_sub_plan = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::SubPlan);
     if !is_sub_plan {

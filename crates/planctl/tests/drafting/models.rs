@@ -197,7 +197,7 @@ fn an_address_that_planctl_toml_has_is_asked_with_its_key_and_what_else_stands_t
     home.models(&[("first", &service), ("second", &service)]);
     let said = home.planctl(&["plan", "draft", GOAL, "--model", &service.url()]);
     assert!(said.code == 78 && said.err.contains("name one: first, second"), "{said:?}");
-    // What a person is asked about each prompt is asked for the address, too.
+    // A person is asked about each prompt to an address, too.
     home.models(&[("writer", &service)]);
     asks_first(&home);
     let address = format!("{}/v1/messages#m-1", service.url());

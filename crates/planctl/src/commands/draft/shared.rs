@@ -17,7 +17,7 @@ impl Kept {
         let own = self.text().ok().flatten().map_or(0, |own| own.version);
         let take = async |client: Client| {
             let version = client.take_draft(self.key()).await?;
-            // What was not copied yet is newer than the copy.
+            // A version that was not copied yet is newer than the copy.
             let is_newer = version > 0 && version >= own;
             let view =
                 if is_newer { client.draft_record(self.key()).await? } else { DraftRecordView::default() };
@@ -50,7 +50,7 @@ impl Kept {
             known: state.known,
         };
         let keep = async |client: Client| match client.keep_draft(self.key(), call).await {
-            // What another machine kept is not written over.
+            // The copy of another machine is not written over.
             Err(failure) if failure.exit == Exit::Conflict => Ok(Err(failure)),
             Err(failure) => Err(failure),
             Ok(()) => Ok(Ok(())),
