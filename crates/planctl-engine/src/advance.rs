@@ -23,15 +23,18 @@ use std::time::Duration;
 use choose::Chosen;
 
 use crate::budget::Usage;
-use crate::effect::{Effect, Purpose, TimerId};
-use crate::event::{AgentSaid, ClockEvent, Decision, Event, HarnessResult, Refusal};
+use crate::effect::{Effect, Purpose};
+use crate::event::{AgentSaid, ClockEvent, Decision, Event, HarnessResult};
 use crate::fact::Fact;
 use crate::graph::{Confirmation, Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
-use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{Head, NodeState, Run, RunStatus};
+use crate::scope::Scope;
 use crate::time::Timestamp;
+use crate::timer::TimerId;
 
-pub use choose::{Choosing, Decider, Tried};
 pub use option::{key_of, match_option, plain_label};
 pub use revise::changed_nodes;
 

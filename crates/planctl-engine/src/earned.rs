@@ -10,7 +10,7 @@ use crate::contract::Verdict;
 use crate::fact::Fact;
 use crate::graph::{Edge, Graph, JoinPolicy, Node, NodeKind, On, Signal};
 use crate::ids::NodeId;
-use crate::run::{End, Outcome};
+use crate::outcome::{End, Outcome};
 
 /// Follows the history of one run and knows how far each node has come.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

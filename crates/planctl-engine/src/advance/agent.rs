@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use crate::ask::{AskKind, Reason};
 use crate::budget::{Spent, Usage};
 use crate::context_names;
 use crate::contract::Excerpt;
-use crate::effect::{AskKind, Reason};
-use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
+use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Report};
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::ids::NodeId;
 use crate::observation::{Observation, OutputCheck};
-use crate::run::{AttemptDetails, Failing, Failure, NodeState, Outcome, Unchecked};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{AttemptDetails, NodeState, Unchecked};
 
 use super::{Turn, dispatch, hold, pace, route, settle};
 

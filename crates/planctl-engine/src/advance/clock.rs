@@ -1,12 +1,16 @@
 //! Events of the clock: admission to the workspace, timers, expired leases.
 
+use crate::ask::{AskKind, Reason};
 use crate::budget::{Shortfall, Usage};
-use crate::effect::{AskKind, Effect, Reason, TimerId};
-use crate::event::{ClockEvent, Overrun, Refusal};
+use crate::effect::Effect;
+use crate::event::{ClockEvent, Overrun};
 use crate::fact::Fact;
 use crate::ids::{Actor, At, NodeId};
-use crate::run::{NodeState, Outcome, RunStatus};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{NodeState, RunStatus};
 use crate::time::Timestamp;
+use crate::timer::TimerId;
 
 use super::settle::Said;
 use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle, sub_plan};

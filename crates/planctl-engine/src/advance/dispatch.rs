@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crate::ask::{AskKind, Reason};
 use crate::budget::{BudgetPart, Reserved, Shortfall};
-use crate::effect::{AskKind, Brief, Effect, Item, Reason, SoFar, Work};
-use crate::event::Refusal;
+use crate::effect::{Brief, Effect, Item, SoFar, Work};
 use crate::fact::Fact;
 use crate::graph::{Fidelity, NodeKind, Signal, Task, jittered};
 use crate::ids::{Attempt, ItemId, NodeId};
+use crate::refusal::Refusal;
 use crate::run::{NodeState, RunStatus};
 use crate::time::Timestamp;
 

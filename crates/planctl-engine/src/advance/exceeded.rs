@@ -1,8 +1,8 @@
 //! A budget that is used up in mid-attempt: the workers are stopped, and a person is asked (P-73).
 
 use crate::effect::Effect;
-use crate::event::Refusal;
 use crate::ids::NodeId;
+use crate::refusal::Refusal;
 use crate::run::NodeState;
 
 use super::dispatch::{self, Funds};

@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
+use crate::ask::Reason;
 use crate::budget::{Reserved, Spent, Usage};
 use crate::contract::{Ending, Evidence, Inconclusive, Judgement, PromptToJudge, Verdict};
-use crate::effect::{Purpose, Reason};
-use crate::event::{HarnessEvent, HarnessResult, Refusal};
+use crate::effect::Purpose;
+use crate::event::{HarnessEvent, HarnessResult};
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::run::{Failing, Failure, NodeState, Outcome, PromptWord, Rehearsal, Unchecked};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{NodeState, PromptWord, Rehearsal, Unchecked};
 
 use super::{Turn, dispatch, hold, join, route, settle, sub_plan};
 

@@ -1,13 +1,16 @@
 //! How a node waits for a person.
 
+use crate::ask::{AskKind, Reason};
 use crate::budget::Shortfall;
 use crate::contract::PromptToJudge;
-use crate::effect::{Ask, AskKind, Effect, Item, Reason, TimerId, Work};
-use crate::event::Refusal;
+use crate::effect::{Ask, Effect, Item, Work};
 use crate::fact::Fact;
+use crate::failure::Failure;
 use crate::graph::Question;
 use crate::ids::{ItemId, NodeId};
-use crate::run::{Failure, NodeState};
+use crate::refusal::Refusal;
+use crate::run::NodeState;
+use crate::timer::TimerId;
 
 use super::Turn;
 

@@ -1,11 +1,14 @@
 //! Events of people: their decisions.
 
-use crate::effect::AskKind;
-use crate::event::{Answer, Decision, HumanEvent, Refusal};
+use crate::ask::AskKind;
+use crate::event::{Answer, Decision, HumanEvent};
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
-use crate::run::{AttemptDetails, End, Failing, Failure, NodeState, Note, Outcome, RunStatus, Unchecked};
+use crate::outcome::{End, Outcome};
+use crate::refusal::Refusal;
+use crate::run::{AttemptDetails, NodeState, Note, RunStatus, Unchecked};
 
 use super::settle::Said;
 use super::{Turn, dispatch, hold, join, option, revise, route, settle};
@@ -28,7 +31,7 @@ fn submit(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     }
     turn.run.head.status = RunStatus::Awaiting;
     let start = turn.graph.start().clone();
-    hold::hold_with_ask(turn, &start, AskKind::Plan, crate::effect::Reason::Submitted, None)
+    hold::hold_with_ask(turn, &start, AskKind::Plan, crate::ask::Reason::Submitted, None)
 }
 
 /// Returns the node that an ask holds, and refuses an answer that the ask doesn't take.

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::effect::Reason;
-use crate::event::{Conflict, Refusal};
+use crate::ask::Reason;
+use crate::event::Conflict;
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::run::{Arrivals, BranchResult, EnteredFrom, Failing, Failure, NodeState, Outcome};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{Arrivals, BranchResult, EnteredFrom, NodeState};
 
 use super::settle::Said;
 use super::{Turn, dispatch, hold, route, settle};

@@ -1,11 +1,11 @@
 //! How a step that cannot go on comes to the responder of the next PACE level, and at last to a person.
 
-use crate::effect::{AskKind, Reason};
-use crate::event::Refusal;
+use crate::ask::{AskKind, Reason};
 use crate::fact::Fact;
 use crate::graph::Task;
 use crate::ids::NodeId;
 use crate::pace::{Handover, Level, Responder};
+use crate::refusal::Refusal;
 
 use super::{Turn, dispatch, hold, settle};
 

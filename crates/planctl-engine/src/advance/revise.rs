@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::contract::RedFirst;
-use crate::event::Refusal;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::ids::NodeId;
-use crate::run::{Outcome, RunStatus};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::RunStatus;
 
 use super::{Turn, dispatch, join, route};
 

@@ -1,12 +1,13 @@
 //! Where a run goes from a node, and what it finds there.
 
-use crate::effect::{AskKind, Reason};
-use crate::event::Refusal;
+use crate::ask::{AskKind, Reason};
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, Node, NodeKind, On, Restart, Signal};
 use crate::ids::NodeId;
+use crate::outcome::{End, Outcome};
 use crate::pace::Level;
-use crate::run::{End, EnteredFrom, NodeState, Outcome, Rehearsal, RunStatus};
+use crate::refusal::Refusal;
+use crate::run::{EnteredFrom, NodeState, Rehearsal, RunStatus};
 
 use super::choose::Chosen;
 use super::{Turn, choose, dispatch, hold, join, pace, settle};

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use crate::ask::Reason;
 use crate::contract::Excerpt;
-use crate::effect::Reason;
-use crate::event::Refusal;
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
-use crate::run::{Failing, Failure, NodeState, Outcome, Recurrence};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{NodeState, Recurrence};
 
 use super::{Turn, choose, dispatch, pace, route};
 

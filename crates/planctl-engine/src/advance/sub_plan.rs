@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use crate::budget::{Budget, Reserved, Spent};
 use crate::contract::Excerpt;
-use crate::event::{ChildEnd, Refusal};
+use crate::event::ChildEnd;
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::Signal;
 use crate::ids::{Attempt, NodeId, RunId};
-use crate::run::{End, Failing, Failure, NodeState, Outcome};
+use crate::outcome::{End, Outcome};
+use crate::refusal::Refusal;
+use crate::run::NodeState;
 
 use super::{Turn, choose, dispatch, route, settle};
 

@@ -1,10 +1,12 @@
 //! Staleness in turns (G-32, X-31): a turn is a worker's report or the evaluation of a gate, and progress is one more node that
 //! is met. A loop that goes round without getting further is stale, too.
 
-use crate::effect::{Effect, Reason, Work};
-use crate::event::{AgentSaid, Event, HarnessResult, Refusal};
+use crate::ask::Reason;
+use crate::effect::{Effect, Work};
+use crate::event::{AgentSaid, Event, HarnessResult};
 use crate::fact::Fact;
 use crate::ids::NodeId;
+use crate::refusal::Refusal;
 use crate::run::RunStatus;
 
 use super::{Turn, pace};
