@@ -33,22 +33,19 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::attendance::LeftRun;
-use crate::cache::RunMeta;
+use crate::cache::{Committed, RunMeta, RunSnapshot};
+use crate::claimed::{Claimed, RunConfig};
+use crate::commit_queue::CommitError;
 use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, has_code, violates_constraint};
 use crate::history::{self, Input, Shared};
+use crate::holder::NextClaim;
 use crate::proof::Proof;
-use crate::queue::{Claimed, NextClaim, RunConfig};
 use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
-use group_commit::CommitError;
-
-pub(crate) use group_commit::CommitQueue;
-pub(crate) use lineage::Committed;
 pub(crate) use read::{READ, READ_CLAIMED_NEXT, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
-pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{COMMIT, REFUSE};
 
 /// The durable result of one event.

@@ -13,12 +13,11 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::plans::WorkspaceId;
 use crate::random;
-use crate::rows::{run_id, stored_run, time_at};
+use crate::rows::{micros, run_id, stored_run, time_at};
 use crate::store::Store;
 
 macro_rules! asks_of_host {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use planctl_engine::RunId;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::cache::lock;
+use crate::mutex::lock;
 
 /// The holder of each run's turn.
 #[derive(Default)]

@@ -13,10 +13,9 @@ use sqlx::Row;
 use uuid::Uuid;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::random;
-use crate::rows::to_json;
+use crate::rows::{micros, to_json};
 use crate::store::Store;
 
 /// How long an answer is kept.

@@ -1,6 +1,8 @@
 //! Between rows and the engine's types: times, ids, words for states.
 
-use planctl_engine::{NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp};
+use std::time::Duration;
+
+use planctl_engine::{At, Attempt, NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
@@ -24,6 +26,24 @@ pub(crate) fn stored_time(time: Timestamp) -> OffsetDateTime {
 /// Returns microseconds since 1970 as `planctl_time` of the database takes them.
 pub(crate) fn micros_of(time: Timestamp) -> i64 {
     time.as_micros().min(FAR_FUTURE.unix_timestamp() * 1_000_000)
+}
+
+pub(crate) fn micros(span: Duration) -> i64 {
+    // A century: what the database adds to a time must stay a time it can hold.
+    const MICROS_MAX: i64 = 100 * 366 * 24 * 3_600 * 1_000_000;
+    i64::try_from(span.as_micros()).unwrap_or(MICROS_MAX).min(MICROS_MAX)
+}
+
+pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
+    let number = |column| -> Result<u16, StoreError> {
+        u16::try_from(row.try_get::<i32, _>(column)?)
+            .map_err(|_| StoreError::corrupt(format!("an item's {column} is out of range")))
+    };
+    Ok(At {
+        node: NodeId::new(row.try_get::<String, _>("node")?),
+        visit: number("visit")?,
+        attempt: Attempt::from_number(number("attempt")?),
+    })
 }
 
 /// The end of year 9999, the last that the time library writes.

@@ -7,12 +7,11 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::random;
 use crate::requests::RequestId;
-use crate::rows::{optional_time_at, time_at};
+use crate::rows::{micros, optional_time_at, time_at};
 use crate::store::Store;
 use crate::token::Token;
 
