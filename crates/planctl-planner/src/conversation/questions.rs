@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Brief, Conversation, Hint, Round, WorkspaceFacts};
+use super::{Brief, Conversation, Hint, Round, WorkspaceFacts};
 use crate::fence::Fence;
 use crate::judge::Finding;
+use crate::prompt::Prompt;
 use crate::proposal::schema;
 use crate::repair::{REPAIRS_MAX, Repair};
 use crate::review::review_schema;
@@ -13,32 +14,6 @@ use crate::review::review_schema;
 const FINDINGS_MAX: usize = 30;
 /// The most bytes of a source that a prompt has.
 const SOURCE_BYTES_MAX: usize = 128 * 1024;
-
-/// A question to a model or an agent.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Prompt {
-    /// The rules that hold for every question.
-    pub system: String,
-    /// The question.
-    pub text: String,
-    /// The form of the answer.
-    pub schema: Value,
-    /// The name of that form.
-    pub name: &'static str,
-}
-
-impl Prompt {
-    /// Returns it as one text, for an agent.
-    pub fn whole(&self) -> String {
-        format!("{}\n\n{}", self.system, self.text)
-    }
-
-    /// Estimates its tokens: a token is about four bytes, and too many is better than too few.
-    pub fn tokens(&self) -> u64 {
-        let bytes = self.system.len() + self.text.len() + self.schema.to_string().len();
-        u64::try_from(bytes / 3).unwrap_or(u64::MAX)
-    }
-}
 
 const WRITER: &str = "\
 You turn a goal into the draft of a plan. Workers carry out its steps one after another; each knows only its own task. After
@@ -69,7 +44,7 @@ could satisfy a contract without doing the task, and whether something of the go
 of the form below and nothing else: verdict `ok`, `warning` (a person should know) or `invalid` (it must be written again).";
 
 /// Writes the question to the writer.
-pub(crate) fn to_writer(conversation: &Conversation) -> Prompt {
+pub(super) fn to_writer(conversation: &Conversation) -> Prompt {
     let brief = conversation.brief();
     let mut text = about(brief);
     for hint in conversation.hints() {
@@ -86,7 +61,7 @@ pub(crate) fn to_writer(conversation: &Conversation) -> Prompt {
 }
 
 /// Writes the question to the reviewer.
-pub(crate) fn to_reviewer(brief: &Brief, draft: &str) -> Prompt {
+pub(super) fn to_reviewer(brief: &Brief, draft: &str) -> Prompt {
     let mut text = about(brief);
     text.push_str("\n# The draft\n\n");
     text.push_str(&fence_of(brief).around("the draft", draft));
