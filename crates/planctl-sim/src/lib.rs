@@ -6,12 +6,15 @@
 //! without, in which the run must end.
 
 mod check;
+mod clock;
 mod coverage;
+mod database;
 mod dice;
 mod faults;
 mod model;
 mod options;
 mod plans;
+mod store;
 mod tell;
 mod world;
 
