@@ -12,10 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, DayBudgets, Effects, Finding, Judges, ModelConfig, Price,
-    RoleConfig, ServerConfig, TerminalCall, TraceConfig, Workspaces,
-};
+use crate::ask_rule::AskRule;
+use crate::channel::ChannelConfig;
+use crate::day::DayBudgets;
+use crate::finding::Finding;
+use crate::judge::Judges;
+use crate::model::ModelConfig;
+use crate::policy::ApprovalPolicy;
+use crate::role::{Agent, Effects, Price, RoleConfig, millis};
+use crate::server::ServerConfig;
+use crate::terminal::TerminalCall;
+use crate::trace::TraceConfig;
+use crate::workspace::Workspaces;
 
 /// The effective configuration.
 ///
@@ -518,10 +526,6 @@ fn percent_decoded(text: &str) -> String {
 
 fn counted(count: usize) -> String {
     if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
-}
-
-pub(crate) fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> Digest {

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Responder, Role};
 use planctl_lang::did_you_mean;
 
-use super::config::{read_small, sha256};
-use super::layer::Layer;
-use super::trust::Standing;
-use super::{Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, WorkspaceMode, read};
-
-/// The name of a configuration file, in a project and in the user's configuration directory.
-pub const FILE_NAME: &str = "planctl.toml";
+use crate::config::{Config, ConfigError, DatabaseUrl, read_small, sha256};
+use crate::layer::Layer;
+use crate::origin::{FILE_NAME, Ignored, Origin, Origins};
+use crate::read;
+use crate::trust::{Standing, Trust};
+use crate::workspace::WorkspaceMode;
 
 /// Where to look.
 pub struct Sources<'a> {
@@ -332,8 +331,8 @@ fn isolation_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
         return Ok(Layer::default());
     };
     let text = value.to_string_lossy();
-    let isolation = super::Isolation::parse(&text)
-        .ok_or_else(|| ConfigError::Value { name: NAME, what: super::Isolation::expected(&text) })?;
+    let isolation = crate::config::Isolation::parse(&text)
+        .ok_or_else(|| ConfigError::Value { name: NAME, what: crate::config::Isolation::expected(&text) })?;
     let origins = Origins::of_key(&["isolation"], Origin::Variable(NAME));
     Ok(Layer { isolation: Some(isolation), origins, ..Layer::default() })
 }

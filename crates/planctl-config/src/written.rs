@@ -9,10 +9,15 @@ use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
-use super::{
-    ApprovalPolicy, AskRule, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
-    RoleConfig, ServerConfig, ServerReach, WebAddress,
-};
+use crate::ask_rule::AskRule;
+use crate::channel::{ChannelConfig, ChannelTarget, WebAddress};
+use crate::config::Config;
+use crate::find::Loaded;
+use crate::model::ModelConfig;
+use crate::origin::{Key, Origin};
+use crate::policy::ApprovalPolicy;
+use crate::role::{Price, RoleConfig};
+use crate::server::{ServerConfig, ServerReach};
 
 /// One value of the effective configuration.
 #[derive(Clone, PartialEq, Debug)]
