@@ -34,11 +34,11 @@ use planctl_server::http::{InProcess, socket_of};
 use planctl_server::{Cleaning, ServerNode, ServerNodeOptions, ServiceError, StoreSettings};
 
 use crate::api::{self, Access, Address, Api};
-use crate::caller;
 use crate::checking::check_failure;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::limits;
+use crate::person;
 use crate::{secrecy, show};
 pub use following::Outcome;
 
@@ -676,7 +676,7 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
 /// Returns how long a private Postgres goes on after a command. A server that a step's contract or worker starts ends with it,
 /// and so does that of the first process of a container, with which everything ends.
 pub fn stop_after(context: &Context) -> Result<Duration, Failure> {
-    if caller::is_in_worker() || std::process::id() == 1 {
+    if person::is_in_worker() || std::process::id() == 1 {
         return Ok(Duration::ZERO);
     }
     Ok(context.config()?.config.postgres.stop_after)

@@ -7,38 +7,14 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
-use clap_complete::env::Shells;
 
-use crate::args::{self, Global};
 use crate::client::Client;
-use crate::commands::{Context, library, plans};
-use crate::failure::{Answer, Exit, Failure};
-use crate::{secrecy, show};
-
-/// The variable by which a shell asks for completions.
-const VARIABLE: &str = "PLANCTL_COMPLETE";
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::flags::Global;
+use crate::{plan_files, secrecy, show};
 /// A person waits for so long at most.
 const WITHIN: Duration = Duration::from_secs(2);
-
-/// Answers a shell that asks for completions, and ends the process; returns where no shell does.
-pub fn answer() {
-    clap_complete::CompleteEnv::with_factory(args::command).var(VARIABLE).completer("planctl").complete();
-}
-
-/// Prints the script by which a shell asks for completions.
-pub fn script(shell: clap_complete::Shell) -> Answer {
-    let shells = Shells::builtins();
-    let name = shell.to_string();
-    let Some(writer) = shells.completer(&name) else {
-        return Err(Failure::usage(format!("there are no completions for {name}")));
-    };
-    let mut text = Vec::new();
-    writer
-        .write_registration(VARIABLE, "planctl", "planctl", "planctl", &mut text)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write completions: {error}")))?;
-    show::print(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Yes)
-}
 
 /// Completes the name of a run.
 pub fn run() -> ArgValueCompleter {
@@ -164,11 +140,11 @@ fn roles() -> Vec<Known> {
 }
 
 fn entries() -> Vec<Known> {
-    let found = context().map(|context| library::read(&context).found).unwrap_or_default();
+    let found = context().map(|context| plan_files::library(&context).found).unwrap_or_default();
     found.into_iter().map(|found| (found.entry.id, found.entry.title)).collect()
 }
 
 fn plan_files() -> Vec<Known> {
-    let known = || plans::paths(&std::env::current_dir().ok()?).ok();
+    let known = || plan_files::paths(&std::env::current_dir().ok()?).ok();
     known().unwrap_or_default()
 }

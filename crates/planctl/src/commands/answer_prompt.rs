@@ -9,9 +9,10 @@ use planctl_api::words::{answer_meaning, answer_words};
 use planctl_engine::{Answer as Word, Budget, Role};
 
 use super::work::{Manner, Stop};
-use super::{Context, approvals, decide, editing, run};
+use super::{Context, approvals, editing, run};
 use crate::amounts::{parse_cost, parse_time, parse_tokens};
 use crate::client::{self, Client, Handle};
+use crate::decide;
 use crate::failure::{Exit, Failure};
 use crate::progress::Progress;
 use crate::show::{self, BOLD, CARE, FAINT, styled};

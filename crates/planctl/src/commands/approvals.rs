@@ -10,7 +10,7 @@ use planctl_api::words::{self, answer_meaning, answer_words, asked_about, asker,
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::draw_lines;
-use super::plan::{print_recorded, recorded_exit, recorded_word, shell_word};
+use super::plan::{print_recorded, recorded_exit, recorded_word};
 use super::verify::picture::draw_judge;
 use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
@@ -18,7 +18,7 @@ use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
 use crate::next;
-use crate::show::{self, BOLD, CARE, Cell, FAINT, styled};
+use crate::show::{self, BOLD, CARE, Cell, FAINT, shell_word, styled};
 
 /// Does what was typed.
 pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCommand>) -> Answer {
@@ -529,22 +529,6 @@ fn answers(ask: &AskView) -> String {
         ));
     }
     format!("{}{}", heading("next:"), show::commands(&rows))
-}
-
-/// Returns what is typed after an answer and the number of its ask.
-pub fn needs(answer: &str) -> &'static str {
-    match answer {
-        "choose" => " 'YOUR ANSWER'",
-        "reassign" => " ROLE",
-        "raise" => " --tokens N | --cost USD | --time DUR",
-        "reject" | "retry" | "skip" | "waive" | "abort" | "answer" => " --note '…'",
-        _ => "",
-    }
-}
-
-/// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
-pub fn typed(answer: &str) -> String {
-    shell_word(if answer == Word::Abort.word() { "cancel" } else { answer })
 }
 
 fn failure_line(failure: &FailureView) -> String {

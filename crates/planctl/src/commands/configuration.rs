@@ -5,7 +5,7 @@ use std::path::Path;
 use planctl_api::wire::{ConfigPaths, ConfigView};
 use planctl_config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing, prices_known};
 
-use super::{Context, plan};
+use super::Context;
 use crate::args::ConfigCommand;
 use crate::failure::{Answer, Exit};
 use crate::show;
@@ -94,7 +94,7 @@ fn left_out(distrusted: &Distrusted) -> String {
         let place = ignored.line.map(|line| format!("  {path}:{line}")).unwrap_or_default();
         text.push_str(&format!("#   {}{place}\n", ignored.key));
     }
-    let dir = plan::shell_word(&distrusted.dir.display().to_string());
+    let dir = show::shell_word(&distrusted.dir.display().to_string());
     text.push_str(&format!("# read it, then type: planctl trust {dir}\n"));
     text
 }

@@ -9,15 +9,16 @@ use planctl_config::{Agent, TerminalCall};
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
 
-use super::plan::{exit_of, shell_word};
+use super::plan::exit_of;
 use super::verify::Detail;
 use super::work::{Manner, Stop, Work, Worked, work};
-use super::{Context, approvals, decide, verify};
+use super::{Context, approvals, verify};
 use crate::checking;
 use crate::client::{Client, Handle, How};
+use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
-use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
+use crate::show::{self, BOLD, CARE, FAINT, GOOD, shell_word, styled};
 
 const PLAN: &str = include_str!("demo/till.md");
 const SETUP: &str = include_str!("demo/setup.sh");

@@ -21,15 +21,17 @@ use planctl_planner::{
 use self::inbox::Inbox;
 use self::kept::{Kept, Record};
 use self::writer::{Allowance, Writer};
-use super::plan::shell_word;
-use super::{Context, Stop, editing, library, write};
-use crate::args::{DraftArgs, Format};
-use crate::caller::must_be_human;
+use super::{Context, editing, write};
+use crate::args::DraftArgs;
 use crate::checking::Prober;
 use crate::client::{ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
+use crate::flags::Format;
 use crate::model::Model;
-use crate::show;
+use crate::person::must_be_human;
+use crate::plan_files;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 pub(super) mod failed;
 pub(super) mod inbox;
@@ -244,7 +246,7 @@ impl<'a> Drafting<'a> {
     /// Finds the entry of the library that the goal calls for, and what it gives, where it is a list of steps.
     fn entry(&self) -> Option<(String, Option<Proposal>)> {
         let goal = &self.record.conversation.brief().goal;
-        let library = library::read(self.context);
+        let library = plan_files::library(self.context);
         let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
         let question = Question { message: &goal.text, domain: None, allowed: None, matcher: Matcher::Words };
         let id = best(&entries, &question)?.entry.id.clone();

@@ -10,14 +10,16 @@ use planctl_planner::{
 
 use serde_json::{Value, json};
 
+use super::Context;
 use super::draft::inbox::Inbox;
 use super::draft::kept::Kept;
 use super::draft::writer::{self, Allowance, Writer};
-use super::{Context, Stop};
-use crate::args::{Format, GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
-use crate::caller::must_be_human;
+use crate::args::{GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
+use crate::person::must_be_human;
 use crate::show::{self, BOLD, FAINT, styled};
+use crate::stop::Stop;
 
 mod embeddings;
 mod learned;

@@ -17,18 +17,17 @@ use planctl_engine::Node;
 use planctl_engine::view::Form;
 
 use super::library;
-use super::plan::shell_word;
 use super::run::{self, Wish};
 use super::{Context, work};
-use crate::args::{Format, GuideCommand};
+use crate::args::GuideCommand;
 use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::guidance::{Activate, Guidance, Guided, LockedGuidance};
-use crate::show::{self, BOLD, styled};
+use crate::show::{self, BOLD, shell_word, styled};
 
 pub use guard::run as guard;
 pub use hook::{main as hook, run as hook_misused};
-pub use hooks::{SessionAgent, SessionEvent};
 use session::Turn;
 
 /// Does what was typed.

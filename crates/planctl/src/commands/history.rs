@@ -5,13 +5,13 @@ use planctl_engine::view::Form;
 
 use super::Context;
 use super::run::until_stopped;
-use super::work::Stop;
-use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::gutter;
 use crate::next;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+use crate::stop::Stop;
 
 /// How many events `events --recent` prints (G-36).
 pub const RECENT: usize = 50;

@@ -12,11 +12,11 @@ use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, be
 use planctl_lang::workflow::{Language, missing_next};
 use planctl_server::library::{Found, Library, Origin, match_view, project_file};
 
-use super::{Context, plan};
+use super::Context;
 use crate::args::{LibraryCommand, MatcherWord, Matching};
 use crate::client::{Client, Handle, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
-use crate::secrecy;
+use crate::plan_files;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 pub use authoring::plan_of;
@@ -40,15 +40,6 @@ pub async fn run(context: &Context, command: LibraryCommand) -> Answer {
     }
 }
 
-/// Reads the library of the workspace and of the user.
-pub fn read(context: &Context) -> Library {
-    Library::read(context.workspace(), user_folder().as_deref())
-}
-
-fn user_folder() -> Option<PathBuf> {
-    planctl_config::user_folder(&|name| secrecy::variable(name))
-}
-
 /// Returns the entry of this name.
 pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
     library.entry(id).ok_or_else(|| {
@@ -68,7 +59,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     if given.exists() || given.extension().is_some() {
         return Ok(given.to_owned());
     }
-    let library = read(context);
+    let library = plan_files::library(context);
     let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
     let question = Question { message: &words, ..Question::default() };
     let id = match library.entry(&words) {
@@ -76,7 +67,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
         None => match best(&entries, &question) {
             Some(weighed) => weighed.entry.id.clone(),
             None => {
-                let word = plan::shell_word(&words);
+                let word = show::shell_word(&words);
                 return Err(Failure::not_found(format!(
                     "no plan of the library fits {word}, and no file is called so"
                 ))
@@ -99,7 +90,8 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
 
 /// Returns the id and the title of the plan that a message calls for.
 pub fn suggest_plan(context: &Context, message: &str) -> Option<(String, String)> {
-    let entries: Vec<Entry> = read(context).found.into_iter().map(|found| found.entry).collect();
+    let entries: Vec<Entry> =
+        plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
     let weighed = best(&entries, &Question { message, ..Question::default() })?;
     Some((weighed.entry.id.clone(), weighed.entry.title.clone()))
 }
@@ -118,10 +110,10 @@ pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
     if let Some(file) = files.into_iter().find(|file| file.is_file()) {
         return Ok(file);
     }
-    if read(context).entry(name).is_none() {
+    if plan_files::library(context).entry(name).is_none() {
         return Ok(named.to_owned());
     }
-    let word = plan::shell_word(name);
+    let word = show::shell_word(name);
     let message =
         format!("`{}` is an entry of the library, and this project has no plan of it", show::safe(name));
     Err(Failure::not_found(message).next(format!("planctl new plans/{word}.md --from {word}")))
@@ -129,7 +121,7 @@ pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
 
 fn list(context: &Context, domain: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
-    let library = read(context);
+    let library = plan_files::library(context);
     let fits = |found: &&Found| {
         domain.is_none_or(|domain| {
             found.entry.domains.is_empty() || found.entry.domains.iter().any(|own| own == domain)
@@ -178,7 +170,7 @@ fn origin_words(origin: Origin) -> &'static str {
 
 fn print_entry(context: &Context, id: &str) -> Answer {
     let is_json = context.is_json()?;
-    let library = read(context);
+    let library = plan_files::library(context);
     let found = find_entry(&library, id)?;
     if is_json {
         let is_markdown = Language::of(found.source.path()).is_none();
@@ -206,7 +198,7 @@ async fn print_matches(context: &Context, matching: &Matching) -> Answer {
         "-" => read_piped()?,
         message => message.to_owned(),
     };
-    let library = read(context);
+    let library = plan_files::library(context);
     let allowed =
         matching.role.as_deref().map(|role| entries_allowed_to(context, &library, role)).transpose()?;
     let entries = entries_with_learning(context, &library).await?;
@@ -233,7 +225,7 @@ async fn print_matches(context: &Context, matching: &Matching) -> Answer {
     match taken {
         _ if is_json => {}
         Some(entry) => {
-            let from = plan::shell_word(&entry.id);
+            let from = show::shell_word(&entry.id);
             show::say(&format!("{} planctl new --from {from}", styled(BOLD, "next:")));
         }
         // Programs read nothing on standard output as no match (H-08).
@@ -300,7 +292,7 @@ async fn successes(client: &Client) -> Result<BTreeMap<String, Success>, Failure
 async fn stats(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let learns = context.config()?.config.library.learn;
-    let library = read(context);
+    let library = plan_files::library(context);
     let successes = successes(&Client::open(context).await?).await?;
     let view = library.stats(&successes, learns);
     if is_json {

@@ -15,7 +15,7 @@ use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::next;
 use crate::progress::{self, Look};
-use crate::show::{self, BOLD, Cell, styled};
+use crate::show::{self, BOLD, Cell, shell_word, styled};
 
 /// Does what was typed after `planctl plan`.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
@@ -687,24 +687,5 @@ fn merge_of(view: &RunView) -> Option<String> {
         Some(_) | None => Some(format!(
             "git -C {path} add -A && git -C {path} commit -m {run} && {merge}    then    planctl clean"
         )),
-    }
-}
-
-/// Writes a word so that a shell reads it as one, made safe for the terminal.
-pub fn shell_word(text: &str) -> String {
-    let is_plain = !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte));
-    if is_plain { text.to_owned() } else { format!("'{}'", show::safe(text).replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_a_command_to_type_are_quoted_where_needed() {
-        assert_eq!(shell_word("plans/a.md"), "plans/a.md");
-        assert_eq!(shell_word("it's here"), r"'it'\''s here'");
-        assert_eq!(shell_word(""), "''");
     }
 }

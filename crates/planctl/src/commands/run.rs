@@ -12,20 +12,21 @@ use planctl_lang::StepKind;
 use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
-use super::plan::{exit_of, follow_up_command, next_of, not_verified, shell_word};
+use super::plan::{exit_of, follow_up_command, next_of, not_verified};
 use super::verify::Detail;
 use super::work::{
     LOOK, Manner, Stop, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line, work,
 };
-use super::{Context, changes, decide, guide, library, recheck, verify};
-use crate::args::Format;
+use super::{Context, changes, guide, library, recheck, verify};
 use crate::attention::Attention;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
+use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::next;
 use crate::progress::{CtrlC, Progress};
-use crate::show::{self, BOLD, CARE, GOOD, styled};
+use crate::show::{self, BOLD, CARE, GOOD, shell_word, styled};
 
 /// The options of the command line.
 #[derive(Clone, Debug, Default)]

@@ -10,8 +10,7 @@ use planctl_api::wire::draft::{
 use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule};
 
 use super::writer::{Writer, dollars};
-use crate::commands::plan::shell_word;
-use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, shell_word, styled};
 
 /// The most characters of a requirement and of a contract on one line.
 const CHARACTERS_MAX: usize = 90;

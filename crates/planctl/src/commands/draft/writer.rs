@@ -11,10 +11,11 @@ use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, readin
 use planctl_server::probe::isolation_of;
 
 use super::inbox::Inbox;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::model::{self, Model};
 use crate::show;
+use crate::stop::Stop;
 
 /// The writer.
 pub enum Writer {

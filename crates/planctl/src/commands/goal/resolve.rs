@@ -19,15 +19,15 @@ use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
 use super::super::draft::writer::{Allowance, Writer};
-use super::super::plan::shell_word;
-use super::super::{Context, Stop, editing, library};
+use super::super::{Context, Stop, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
 };
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show;
+use crate::plan_files;
+use crate::show::{self, shell_word};
 
 /// A goal that is being resolved, as it is kept.
 #[derive(Default, Serialize, Deserialize)]
@@ -83,7 +83,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     kept.write(&record)?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
-    let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
+    let entries: Vec<Entry> =
+        plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
     let by_words =
         Resolver { catalog: &catalog, history: &history, sources, vectors: None, entries: &entries };
     let vectors = match &args.embeddings {

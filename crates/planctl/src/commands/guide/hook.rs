@@ -15,19 +15,21 @@ use planctl_config::Agent;
 use planctl_glob::Glob;
 use planctl_lang::{Levels, digest_of_text};
 
-use super::hooks::{HookInput, Reply, SessionAgent, SessionEvent};
+use super::hooks::{HookInput, Reply};
 use super::plugin::is_of_plugin;
 use super::session::{self, Taken, Turn};
 use super::{canary, context_of, guard, guided, hooks, tasks};
-use crate::args::{self, Global, HookArgs};
+use crate::args::{self, HookArgs};
 use crate::caller;
 use crate::checking;
 use crate::client::{Client, How, handle_of};
-use crate::commands::plan::shell_word;
-use crate::commands::{Context, library, work};
+use crate::commands::{library, work};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Global;
 use crate::guidance::{Activate, Guidance, Guided, LockedGuidance, Seen};
-use crate::show;
+use crate::session_agent::{SessionAgent, SessionEvent};
+use crate::show::{self, shell_word};
 
 /// The most bytes that a hook reads of what it is told.
 const INPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -11,10 +11,13 @@ use planctl_server::check::Checked;
 use serde_json::{Value, json};
 
 use crate::api::{self, Api};
+use crate::checking;
 use crate::client::{Client, How};
-use crate::commands::{Context, plan, write};
+use crate::commands::write;
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::{caller, checking};
+use crate::person;
+use crate::show;
 
 /// The extension of the files that are drafted.
 const DRAFT_EXTENSION: &str = "md";
@@ -77,12 +80,12 @@ impl WorkspaceDoor {
 
 impl Door for WorkspaceDoor {
     fn takes_plans(&self) -> bool {
-        !caller::is_in_worker()
+        !person::is_in_worker()
     }
 
     fn screens(&self) -> Screens {
         let asks =
-            !caller::is_in_worker() && self.context.config().is_ok_and(|loaded| loaded.config.asks_at_client);
+            !person::is_in_worker() && self.context.config().is_ok_and(|loaded| loaded.config.asks_at_client);
         if asks { Screens::Persons } else { Screens::Nobodys }
     }
 
@@ -123,7 +126,7 @@ impl Door for WorkspaceDoor {
     }
 
     async fn submit(&self, path: String) -> Result<Value, Refused> {
-        caller::must_be_human("submit a plan").map_err(refused)?;
+        person::must_be_human("submit a plan").map_err(refused)?;
         self.file_of(&path)?;
         let checked = self.checked(&path, None).await.map_err(refused)?;
         if !checked.verification.is_verified() {
@@ -139,7 +142,7 @@ impl Door for WorkspaceDoor {
 
 /// Starts a run that waits for its approval. A plan that needs none is a person's to start.
 async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Value, Refused> {
-    let run = format!("planctl run {}", plan::shell_word(path));
+    let run = format!("planctl run {}", show::shell_word(path));
     let ready = |why: &str| {
         let ready = Refused::new("conflict", format!("{path} {why}; a person starts it"));
         Refused { next: Some(json!(run)), ..ready }
@@ -162,7 +165,7 @@ async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Val
         How::AlreadyDone { run } => Err(ready(&format!("is done already, by {run}"))),
         How::ChangedSinceApproval { .. } => {
             let changed = Refused::new("conflict", format!("{path} changed since it was approved"));
-            let next = json!(format!("planctl approve {}", plan::shell_word(path)));
+            let next = json!(format!("planctl approve {}", show::shell_word(path)));
             Err(Refused {
                 next: Some(next),
                 ..changed.help("a person decides whether it goes on with this text")

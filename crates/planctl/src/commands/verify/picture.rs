@@ -15,7 +15,7 @@ use planctl_server::check::Checked;
 use planctl_server::judges_of;
 
 use super::short_digest;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 

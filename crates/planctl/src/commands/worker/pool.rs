@@ -20,10 +20,11 @@ use crate::api::{self, Api};
 use crate::args::WorkerRun;
 use crate::client::Client;
 use crate::commands::items::machine;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::reports::{Held, Word};
 use crate::show;
+use crate::stop::Stop;
 
 /// How long one request waits for work.
 const POLL: Duration = Duration::from_secs(30);
