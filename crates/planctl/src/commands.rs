@@ -44,11 +44,14 @@ mod open;
 mod plan;
 mod plans;
 mod recheck;
+mod recorded;
 mod review;
 mod run;
+mod runs;
 mod salute;
 mod session;
 mod settings;
+mod standing;
 mod token;
 mod tool;
 mod topic;
@@ -66,7 +69,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Plan(command) => plan::run(&context, command).await,
         Command::Run(args) => plan::run_noun(&context, args).await,
         Command::OfPlan(verb) => plan::on_file(&context, verb).await,
-        Command::Ls(filter) => plan::ls(&context, &filter).await,
+        Command::Ls(filter) => runs::ls(&context, &filter).await,
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Goal(command) => goal::run(&context, command).await,

@@ -12,7 +12,7 @@ use planctl_harness::{Editor, read_plan};
 use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
 use planctl_server::check::Checked;
 
-use super::plan::{print_recorded, recorded_word};
+use super::recorded::{print_recorded, recorded_word};
 use super::{Context, approvals, changes, run as running, verify, write};
 use crate::args::EditArgs;
 use crate::checking;
@@ -523,7 +523,7 @@ impl Editing {
         if !is_json {
             let run = show::safe(&self.view.run);
             let view = client.status(self.handle).await?;
-            let next = running::after_answer(&view, &Word::Retry);
+            let next = running::end::after_answer(&view, &Word::Retry);
             context.say(&format!("{run} is {}", show::run_state(view.state)));
             context.say(&format!("{} {next}", styled(BOLD, "next:")));
         }

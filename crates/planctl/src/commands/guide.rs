@@ -24,6 +24,7 @@ use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
 use crate::guidance::{Activate, Guidance, Guided, LockedGuidance};
+use crate::session_agent::SessionAgent;
 use crate::show::{self, BOLD, shell_word, styled};
 
 pub use guard::run as guard;
@@ -75,7 +76,7 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
         context.say(&styled(show::CARE, &line));
     }
     say_hooks(context)?;
-    let exit = super::plan::exit_of(&view.run);
+    let exit = super::standing::exit_of(&view.run);
     Ok(if exit == Exit::InProgress { Exit::Yes } else { exit })
 }
 

@@ -455,7 +455,7 @@ fn draw_step(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> Str
     if !step.locks.is_empty() {
         text.push_str(&format!("  locks {}\n", show::safe(&step.locks.join(", "))));
     }
-    for files in crate::commands::approvals::file_lines(&step.judged_by, &step.may_change) {
+    for files in crate::commands::approvals::page::file_lines(&step.judged_by, &step.may_change) {
         text.push_str(&format!("  {files}\n"));
     }
     for line in show::paragraphs(&show::plan_block(step.task.trim()), TASK_MARGIN) {
