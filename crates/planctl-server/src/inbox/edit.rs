@@ -14,7 +14,7 @@ use planctl_engine::{Answer, AskKind, Digest, Graph, Node, NodeId};
 use planctl_lang::{Levels, Severity, Source, digest, insert_step};
 use planctl_store::{AskRow, RunRow};
 
-use crate::inbox::asks::ask_view;
+use crate::inbox::ask_view::ask_view;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::{self, bytes_of, plan_file};

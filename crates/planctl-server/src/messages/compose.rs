@@ -245,7 +245,7 @@ impl Composer {
         let run = services.store.run(row.run).await?;
         let graph = services.store.graph_of(&run).await?;
         let answer = if row.is_open { None } else { services.answer_of(&row).await? };
-        let view = crate::inbox::asks::ask_view(&row, &graph, answer);
+        let view = crate::inbox::ask_view::ask_view(&row, &graph, answer);
         let sentence = ask_sentence(&view, event);
         let mut message = self.of_run(&run, &graph, event, &sentence);
         message.step = view.step.clone();
