@@ -72,6 +72,7 @@ fn is_test_file(path: &str) -> bool {
         || path.contains("/benches/")
         || path.ends_with("/tests.rs")
         || path.ends_with("/testing.rs")
+        || path.contains("/testing/")
 }
 
 /// Cuts the code at its first module for tests, which stands last by habit of the house.
