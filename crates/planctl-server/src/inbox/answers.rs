@@ -13,7 +13,7 @@ use super::votes::{Cast, Given, is_voted_meanwhile};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::HandedIn;
 use crate::runs::settings::RunSettings;
-use crate::runs::shown::quoted;
+use crate::runs::words::quoted;
 
 /// How often a vote is looked at anew since others voted at the same moment.
 const RACES_MAX: u32 = 200;

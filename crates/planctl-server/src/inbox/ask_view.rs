@@ -3,11 +3,11 @@
 use planctl_api::wire::{
     AnswerView, AskView, DeadlineView, FailureView, ShortfallView, StepName, moment, usd,
 };
-use planctl_engine::{AskKind, Budget, BudgetPart, Failure, Graph, NodeKind, Shortfall, view};
+use planctl_engine::{AskKind, BudgetPart, Failure, Graph, NodeKind, Shortfall, view};
 use planctl_store::AskRow;
 
 use super::options::option_views;
-use crate::runs::shown::{failure_line, quoted, tampered};
+use crate::runs::words::{failure_line, quoted, tampered};
 
 pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
     let step = graph

@@ -21,7 +21,7 @@ use super::deliver::reminder_after;
 use crate::inbox::draft_asks::draft_ask_view;
 use crate::node::ServerNode;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
-use crate::runs::shown::failure_line;
+use crate::runs::words::failure_line;
 
 /// How many asks or runs are looked at in one turn.
 const AT_ONCE: i64 = 500;

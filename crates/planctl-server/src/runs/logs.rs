@@ -13,7 +13,8 @@ use planctl_engine::{
 use planctl_store::{Page, Said};
 
 use crate::node::services::{ServiceError, Services};
-use crate::runs::shown::{ending_words, exit_code, step_named, tampered, verdict_word};
+use crate::runs::shown::step_named;
+use crate::runs::words::{ending_words, exit_code, tampered, verdict_word};
 
 impl Services {
     /// Shows the attempts of a run's steps: the workers' reports and the gates' results.
