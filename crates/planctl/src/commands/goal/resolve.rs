@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_api::wire::draft_asks::DraftQuestion;
+use planctl_api::wire::goal::GoalResolveView;
 use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
@@ -19,7 +20,7 @@ use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
 use super::super::draft::writer::{Allowance, Writer};
-use super::super::{Context, Stop, editing};
+use super::super::{Context, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
 };
@@ -28,6 +29,7 @@ use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::plan_files;
 use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 /// A goal that is being resolved, as it is kept.
 #[derive(Default, Serialize, Deserialize)]
@@ -131,20 +133,12 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         let client = Client::open(context).await?;
         view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
     }
-    if context.is_json()? {
-        show::print_json(&view)?;
-    } else {
-        let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
-        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
-            text.push_str(&shown::revision(view.revision.as_ref(), file));
-        }
-        show::print(&text)?;
-    }
-    if let (Some(entry), false) = (only_entry(&planned), context.is_json()?) {
-        let command = format!("planctl new --from {}", shell_word(entry));
-        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
-    }
-    match (verified.outcome, is_open) {
+    print_resolved(context, args, &view, only_entry(&planned))?;
+    answer_of(verified.outcome, is_open)
+}
+
+fn answer_of(outcome: Outcome, is_open: bool) -> Answer {
+    match (outcome, is_open) {
         (Outcome::Ok | Outcome::Warning, _) => Ok(Exit::Yes),
         (Outcome::Invalid, true) => Ok(Exit::Waiting),
         (Outcome::Invalid, false) => {
@@ -152,6 +146,29 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
                 .help("say the missing part in the goal, or name tools that have it: --tools SERVER=FILE"))
         }
     }
+}
+
+/// Prints how a goal was resolved, and the command that makes the plan of the one entry that serves it.
+fn print_resolved(
+    context: &Context,
+    args: &ResolveArgs,
+    view: &GoalResolveView,
+    entry: Option<&str>,
+) -> Result<(), Failure> {
+    if context.is_json()? {
+        show::print_json(view)?;
+    } else {
+        let mut text = resolved::draw(view, args.source.explain, &command(&args.source.goal));
+        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
+            text.push_str(&shown::revision(view.revision.as_ref(), file));
+        }
+        show::print(&text)?;
+    }
+    if let (Some(entry), false) = (entry, context.is_json()?) {
+        let command = format!("planctl new --from {}", shell_word(entry));
+        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
+    }
+    Ok(())
 }
 
 /// Takes the questions of an earlier beginning back, and forgets it.
