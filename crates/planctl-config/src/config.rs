@@ -529,11 +529,7 @@ fn counted(count: usize) -> String {
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> Digest {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    Digest::new(text)
+    Digest::of_sha256(&Sha256::digest(bytes))
 }
 
 /// Reads a regular file of at most 1 MiB; a pipe or a device never makes it wait.

@@ -58,7 +58,7 @@ pub use graph::{
     Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Profile,
     Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind, WorktreeBranch,
 };
-pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId, hex};
 pub use observation::{Grade, OBSERVED_BYTES_MAX, Observation, OutputCheck};
 pub use outcome::{End, Outcome, Outcomes};
 pub use pace::{Handover, Level, PaceLevel, Responder};

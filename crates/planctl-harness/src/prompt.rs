@@ -51,7 +51,7 @@ pub(crate) fn random_key() -> String {
             Err(error) => panic!("the kernel has no random bytes: {error}"),
         }
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    planctl_engine::hex(&bytes)
 }
 
 /// Puts data between lines that carry a key, so that nothing in it can end it.

@@ -92,11 +92,11 @@ fn fingerprint() -> String {
         hasher.update(name);
         hasher.update(text);
     }
-    crate::random::to_hex(&hasher.finalize())
+    planctl_engine::hex(&hasher.finalize())
 }
 
 fn digest_of(text: &str) -> String {
-    crate::random::to_hex(&Sha256::digest(text))
+    planctl_engine::hex(&Sha256::digest(text))
 }
 
 /// Brings the schema up to date. A server that goes away meanwhile is waited for as any statement waits: all of it is one

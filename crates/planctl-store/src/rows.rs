@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{At, Attempt, NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp};
+use planctl_engine::{At, Attempt, NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp, hex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
@@ -11,7 +11,6 @@ use sqlx::types::time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::random::to_hex;
 
 pub(crate) fn time(stored: OffsetDateTime) -> Timestamp {
     let micros = stored.unix_timestamp_nanos() / 1000;
@@ -84,7 +83,7 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
 
 /// Writes bytes as Postgres reads them from JSON.
 pub(crate) fn bytea_literal(bytes: &[u8]) -> String {
-    format!("\\x{}", to_hex(bytes))
+    format!("\\x{}", hex(bytes))
 }
 
 /// Returns the word for a run's status that lists and queries use.

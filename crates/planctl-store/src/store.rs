@@ -51,7 +51,7 @@ impl Store {
             server_clock: ServerClock::default(),
             notifier: Arc::new(Notifier::default()),
             races: Races::default(),
-            name: random::hex(),
+            name: random::digits(),
             sound: Sound::default(),
         };
         Ok(Store { inner: Arc::new(inner) })

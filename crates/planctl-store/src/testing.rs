@@ -324,8 +324,7 @@ where
 
 fn template_name(template: &str) -> String {
     let digest = Sha256::digest(template.as_bytes());
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("template_{hex}")
+    format!("template_{}", planctl_engine::hex(&digest[..8]))
 }
 
 fn on_path(program: &str) -> bool {

@@ -169,7 +169,7 @@ impl Store {
         let hash = token.hash();
         let roles: Vec<&str> = new.roles.iter().map(Role::as_str).collect();
         loop {
-            let id = random::hex().split_off(8);
+            let id = random::digits().split_off(8);
             repeated!(self, connection => sqlx::query(NEW_TOKEN)
                 .bind(&id)
                 .bind(new.name)
