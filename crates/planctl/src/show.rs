@@ -157,9 +157,7 @@ pub fn say_failure(failure: &Failure) {
 
 /// Writes a word so that a shell reads it as one, made safe for the terminal.
 pub fn shell_word(text: &str) -> String {
-    let is_plain = !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte));
-    if is_plain { text.to_owned() } else { format!("'{}'", safe(text).replace('\'', r"'\''")) }
+    planctl_lang::shell_word(&safe(text))
 }
 
 #[cfg(test)]
@@ -180,7 +178,7 @@ mod tests {
     #[test]
     fn words_of_a_command_to_type_are_quoted_where_needed() {
         assert_eq!(shell_word("plans/a.md"), "plans/a.md");
-        assert_eq!(shell_word("it's here"), r"'it'\''s here'");
+        assert_eq!(shell_word("it's here"), "\"it's here\"");
         assert_eq!(shell_word(""), "''");
     }
 }

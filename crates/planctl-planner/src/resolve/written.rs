@@ -1,5 +1,6 @@
 //! Writes a resolved goal as a plan: questions as steps for a person, calls with their arguments, each result where it is needed.
 
+use planctl_lang::shell_quoted;
 use serde_json::{Map, Value};
 
 use super::bind::ArgumentValue;
@@ -92,7 +93,7 @@ fn contract(text: &mut String, command: &str) {
 fn fill_arguments(command: &str, arguments: &Map<String, Value>) -> String {
     arguments.iter().fold(command.to_owned(), |command, (name, value)| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        command.replace(&format!("{{{name}}}"), &format!("'{}'", text.replace('\'', "'\\''")))
+        command.replace(&format!("{{{name}}}"), &shell_quoted(&text))
     })
 }
 
