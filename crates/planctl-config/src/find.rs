@@ -76,18 +76,18 @@ impl Distrusted {
 
 /// A place where configuration may stand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct CandidateFile {
     /// The file.
     pub path: PathBuf,
     /// The owner of the file.
-    pub of: PlaceOf,
+    pub of: FileOwner,
     /// Says that it is there.
     pub is_there: bool,
 }
 
 /// The owner of a configuration file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlaceOf {
+pub enum FileOwner {
     /// The person's, for all their projects.
     User,
     /// The project's, and how far it is trusted.
@@ -101,19 +101,19 @@ pub enum PlaceOf {
 /// # Errors
 ///
 /// [`ConfigError`] where a file can't be read.
-pub fn places(sources: &Sources<'_>) -> Result<Vec<Place>, ConfigError> {
+pub fn places(sources: &Sources<'_>) -> Result<Vec<CandidateFile>, ConfigError> {
     let mut places = Vec::new();
     if let Some(path) = user_file(sources.env) {
         let is_there = read_small(&path)?.is_some();
-        places.push(Place { path, of: PlaceOf::User, is_there });
+        places.push(CandidateFile { path, of: FileOwner::User, is_there });
     }
     if let Some(path) = named(sources) {
         let is_there = read_small(&path)?.is_some();
-        places.push(Place { path, of: PlaceOf::Named, is_there });
+        places.push(CandidateFile { path, of: FileOwner::Named, is_there });
     } else if let Some((path, text)) = find_upward(sources.workspace)? {
         let dir = path.parent().unwrap_or(Path::new("/"));
         let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
-        places.push(Place { path, of: PlaceOf::Project(standing), is_there: true });
+        places.push(CandidateFile { path, of: FileOwner::Project(standing), is_there: true });
     }
     Ok(places)
 }

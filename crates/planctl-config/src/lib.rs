@@ -34,7 +34,7 @@ pub use config::{
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
 pub use day::DayBudgets;
-pub use find::{Distrusted, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
+pub use find::{CandidateFile, Distrusted, FileOwner, Loaded, Sources, load, places, user_folder};
 pub use finding::Finding;
 pub use judge::{JudgeConfig, Judges, NamedJudge};
 pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};

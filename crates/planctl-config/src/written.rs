@@ -35,18 +35,18 @@ pub struct Entry {
 impl Loaded {
     /// Returns every value of the effective configuration, in the order of a file. Credentials are masked (row 101).
     pub fn entries(&self) -> Vec<Entry> {
-        let mut writer = Writer { loaded: self, entries: Vec::new() };
+        let mut writer = EntryWriter { loaded: self, entries: Vec::new() };
         writer.write(&self.config);
         writer.entries
     }
 }
 
-struct Writer<'a> {
+struct EntryWriter<'a> {
     loaded: &'a Loaded,
     entries: Vec<Entry>,
 }
 
-impl Writer<'_> {
+impl EntryWriter<'_> {
     fn write(&mut self, config: &Config) {
         self.add(0, &["isolation"], json!(config.isolation.to_string()));
         self.add_some(1, &["project", "name"], config.project.as_ref().map(|name| json!(masked(name))));

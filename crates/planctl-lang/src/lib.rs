@@ -37,8 +37,8 @@ pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
 pub use report::changes::{Change, changes};
 pub use report::draw::render_all;
 pub use report::findings::{
-    EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
-    Report, StepRef,
+    EditView, ExplainedCode, ExplainedCodes, Finding, FixView, LabelledRange, ProbeReport, REPORT_SCHEMA,
+    Range, Report, StepRef,
 };
 pub use report::group::{Group, groups};
 pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word, show};

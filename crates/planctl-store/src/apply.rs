@@ -84,7 +84,7 @@ struct Call<'a> {
     /// Says that no time has to be taken off in which nobody worked on the run.
     is_attended: bool,
     /// Says that it is written alone: its outcome, written with others, is unknown.
-    is_apart: bool,
+    is_written_alone: bool,
     snapshot: Option<Box<RunSnapshot>>,
 }
 
@@ -160,7 +160,7 @@ impl Store {
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
             trusts_snapshot: matches!(proof, Proof::Lease { .. }),
             is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
-            is_apart: false,
+            is_written_alone: false,
             snapshot: None,
         };
         let mut retries = RetryPolicy::new(self.settings());
@@ -222,7 +222,7 @@ impl Store {
             Err(CommitError::Failed(error)) => Err(self.classify_commit_error(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
             Err(CommitError::Unknown) => {
-                call.is_apart = true;
+                call.is_written_alone = true;
                 Err(ApplyError::Unsure(decided))
             }
         }

@@ -74,9 +74,9 @@ pub fn template() -> ArgValueCompleter {
 }
 
 /// A word, and what it stands for.
-type Known = (String, String);
+type Completion = (String, String);
 
-fn matching_candidates(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandidate> {
+fn matching_candidates(typed: &OsStr, known: Vec<Completion>) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let fit = known.into_iter().filter(|(word, _)| word.starts_with(&*typed));
     fit.map(|(word, help)| {
@@ -105,7 +105,7 @@ fn query_daemon<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Fail
     answer().unwrap_or_default()
 }
 
-fn runs() -> Vec<Known> {
+fn runs() -> Vec<Completion> {
     let mut known = query_daemon(async |client| {
         let runs = client.list(false).await?.runs;
         client.close().await;
@@ -113,13 +113,13 @@ fn runs() -> Vec<Known> {
             let help = format!("{}, {}", show::run_state(run.state), show::plan(&run.plan, &run.title));
             (run.run, help)
         };
-        Ok(runs.into_iter().map(word).collect::<Vec<Known>>())
+        Ok(runs.into_iter().map(word).collect::<Vec<Completion>>())
     });
     known.push(("@last".to_owned(), "the newest run".to_owned()));
     known
 }
 
-fn asks() -> Vec<Known> {
+fn asks() -> Vec<Completion> {
     query_daemon(async |client| {
         let asks = client.asks(None).await?.asks;
         client.close().await;
@@ -130,7 +130,7 @@ fn asks() -> Vec<Known> {
     })
 }
 
-fn roles() -> Vec<Known> {
+fn roles() -> Vec<Completion> {
     let known = || {
         let context = context()?;
         let roles = &context.config().ok()?.config.roles;
@@ -139,12 +139,12 @@ fn roles() -> Vec<Known> {
     known().unwrap_or_default()
 }
 
-fn entries() -> Vec<Known> {
+fn entries() -> Vec<Completion> {
     let found = context().map(|context| plan_files::library(&context).found).unwrap_or_default();
     found.into_iter().map(|found| (found.entry.id, found.entry.title)).collect()
 }
 
-fn plan_files() -> Vec<Known> {
+fn plan_files() -> Vec<Completion> {
     let known = || plan_files::paths(&std::env::current_dir().ok()?).ok();
     known().unwrap_or_default()
 }

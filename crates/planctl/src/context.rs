@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use planctl_config::{ConfigError, Loaded, Place, Sources, WorkspaceMode};
+use planctl_config::{CandidateFile, ConfigError, Loaded, Sources, WorkspaceMode};
 
 use crate::failure::{Exit, Failure};
 use crate::flags::{Format, Global};
@@ -71,7 +71,7 @@ impl Context {
     }
 
     /// Returns the paths of the files that are read.
-    pub fn config_places(&self) -> Result<Vec<Place>, Failure> {
+    pub fn config_places(&self) -> Result<Vec<CandidateFile>, Failure> {
         self.with_sources(&self.workspace, planctl_config::places)
     }
 

@@ -11,7 +11,7 @@ use crate::terminal;
 #[derive(Clone)]
 pub struct Stop {
     /// How many came, and which one last.
-    came: watch::Receiver<(u32, Exit)>,
+    received: watch::Receiver<(u32, Exit)>,
     heard: u32,
 }
 
@@ -22,7 +22,7 @@ impl Stop {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut stop = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
-        let (says, came) = watch::channel((0, Exit::Interrupted));
+        let (says, received) = watch::channel((0, Exit::Interrupted));
         tokio::spawn(async move {
             while !says.is_closed() {
                 let exit = tokio::select! {
@@ -37,17 +37,19 @@ impl Stop {
                 says.send_modify(|(count, last)| (*count, *last) = (*count + 1, exit));
             }
         });
-        Ok(Stop { came, heard: 0 })
+        Ok(Stop { received, heard: 0 })
     }
 
     /// Waits for either; returns the exit that tells which.
     pub async fn wait_for_signal(&mut self) -> Exit {
         let heard = self.heard;
-        let Ok(came) = self.came.wait_for(|(count, _)| *count > heard).await.map(|came| *came) else {
+        let Ok(received) =
+            self.received.wait_for(|(count, _)| *count > heard).await.map(|received| *received)
+        else {
             // The runtime ends.
             return std::future::pending().await;
         };
         self.heard += 1;
-        came.1
+        received.1
     }
 }

@@ -10,7 +10,7 @@ use super::bind::{Argument, ArgumentValue, Binding, bind};
 use super::capability::{ASK_PERSON, Capability};
 use super::collapse::collapsed;
 use super::parameter::{Parameter, coerced};
-use super::{Candidate, Found, Resolver, Served, Source, entry_of, needs_capability};
+use super::{Candidate, Resolution, Resolver, Served, Source, entry_of, needs_capability};
 use crate::intents::{Intent, IntentKind, humanised, own_question};
 
 /// A goal whose intents were resolved.
@@ -25,7 +25,7 @@ pub struct Planned {
     /// Remarks that a person should know.
     pub warnings: Vec<Remark>,
     /// How each capability was found, by intent.
-    pub found: BTreeMap<String, Found>,
+    pub found: BTreeMap<String, Resolution>,
 }
 
 /// One step.

@@ -11,7 +11,7 @@ use planctl_engine::{
 };
 
 use super::journal::Entry;
-use super::{Knowledge, Model, Place, Status};
+use super::{Knowledge, Model, NodePosition, Status};
 use crate::plans::SEEN;
 
 /// Says whether an output shows what steps of the simulation are to show.
@@ -88,7 +88,7 @@ impl Model {
         self.check_try(&event.at)?;
         let node = &event.at.node;
         self.graph.task(node).ok_or(No)?;
-        if !matches!(self.place(node), Place::WithAgent | Place::Resting) {
+        if !matches!(self.place(node), NodePosition::WithAgent | NodePosition::Resting) {
             return Err(No);
         }
         let used = event.said.usage().or(event.noted.as_ref());
@@ -104,7 +104,7 @@ impl Model {
                 } else if self.is_confirmed(node) {
                     self.looked_at(node, report);
                 } else {
-                    self.put(node, Place::WithHarness { gave_up: report.gave_up });
+                    self.put(node, NodePosition::WithHarness { gave_up: report.gave_up });
                 }
             }
             AgentSaid::Asked { .. } => {
@@ -131,7 +131,7 @@ impl Model {
             }
             AgentSaid::Released => {
                 self.charge_told(node, used);
-                self.interrupted(node, Place::WithAgent);
+                self.interrupted(node, NodePosition::WithAgent);
             }
         }
         Ok(())

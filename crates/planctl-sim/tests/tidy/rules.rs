@@ -79,14 +79,20 @@ const LONG_FUNCTIONS: [Exception; 10] = [
 const WORDLESS: [&str; 2] = ["crates/planctl-api/src/", "crates/planctl-server/src/"];
 
 /// Names that this code base once had to itself, where the trade has a word of its own; docs/GLOSSARY.md has the words to use.
-const OWN_WORDS: [&str; 40] = [
+const OWN_WORDS: [&str; 48] = [
     "Bell",
     "Brings",
+    "Card",
     "Crew",
     "Desk",
+    "Door",
     "Hands",
+    "Lapse",
     "Overtaken",
+    "Parting",
     "Patience",
+    "Place",
+    "Room",
     "Rung",
     "Seat",
     "Setback",
@@ -95,13 +101,22 @@ const OWN_WORDS: [&str; 40] = [
     "Station",
     "Tended",
     "Terms",
+    "Tie",
+    "Told",
+    "Turn",
     "Unwritten",
+    "Way",
+    "Ways",
     "afterglow",
     "bell",
     "bury",
     "crew",
     "desk",
     "farewell",
+    "find_straight",
+    "is_way_on",
+    "lost_folder",
+    "moved_ways",
     "passage",
     "passes_again",
     "patience",
@@ -113,14 +128,10 @@ const OWN_WORDS: [&str; 40] = [
     "tend",
     "tended",
     "told_time",
-    "Lapse",
-    "Parting",
-    "Ways",
-    "find_straight",
-    "is_way_on",
-    "lost_folder",
-    "moved_ways",
 ];
+
+/// Names that say nothing where a type has them alone, though a variant may.
+const OWN_TYPES: [&str; 6] = ["Found", "Held", "Known", "Line", "Waiting", "Writer"];
 
 /// Words that are no subject of a sentence in a comment: docs/STYLE.md asks for the actor's name.
 const NO_SUBJECTS: [&str; 5] = ["What ", "Whatever ", "Who ", "Whoever ", "Whose "];
@@ -292,6 +303,21 @@ fn names_are_those_that_other_engineers_know() {
 }
 
 #[test]
+fn types_are_named_after_what_they_hold() {
+    let kinds = ["enum ", "struct ", "trait ", "type "];
+    report(all().iter().flat_map(|source| {
+        let lines = source.shipped.lines().enumerate();
+        let named = lines.filter_map(|(line, code)| {
+            let (_, after) =
+                kinds.iter().find_map(|kind| code.trim_start_matches("pub ").split_once(kind))?;
+            let name: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            OWN_TYPES.contains(&name.as_str()).then_some((line + 1, name))
+        });
+        named.map(|(line, name)| format!("{}:{line}: `{name}` of what?", source.path)).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
 fn the_engine_asks_nobody() {
     let words = vec![
         "std::fs",
@@ -389,7 +415,7 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         let Some(name) = function_named(line) else { continue };
         let own = indent(line);
         let ends = |line: &&str| indent(line) == own && (line.trim_start() == "}" || line.ends_with(';'));
-        let end = lines[at..].iter().position(|line| ends(line)).filter(|_| !line.ends_with('}'));
+        let end = lines[at..].iter().position(ends).filter(|_| !line.ends_with('}'));
         if let Some(end) = end.filter(|end| lines[at + end].trim_start() == "}") {
             found.push((name, end + 1));
         }

@@ -255,7 +255,7 @@ impl Store {
     /// rest is rare and may be refused for a reason of its own, so it is written alone.
     pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, CommitError> {
         let transition = self.transition_json(call, decided)?;
-        if matches!(call.proof, Proof::Lease { .. }) && !call.is_apart {
+        if matches!(call.proof, Proof::Lease { .. }) && !call.is_written_alone {
             return self.commit_with_others(decided.after.run.id, transition).await;
         }
         let rows = match call.proof {

@@ -20,7 +20,7 @@ use planctl_planner::{
 
 use self::inbox::Inbox;
 use self::kept::{Kept, Record};
-use self::writer::{Allowance, Writer};
+use self::writer::{Allowance, DraftWriter};
 use super::{Context, editing, write};
 use crate::args::DraftArgs;
 use crate::checking::Prober;
@@ -52,7 +52,7 @@ pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
 struct Drafting<'a> {
     context: &'a Context,
     args: &'a DraftArgs,
-    writer: Writer,
+    writer: DraftWriter,
     reviewer: Option<Model>,
     budget: Budget,
     kept: Kept,
@@ -187,7 +187,7 @@ impl<'a> Drafting<'a> {
     fn apply_person_input(&mut self) -> Result<(), Failure> {
         let conversation = &mut self.record.conversation;
         // A pattern writes once.
-        let rounds = if matches!(self.writer, Writer::Pattern) { 1 } else { self.args.rounds };
+        let rounds = if matches!(self.writer, DraftWriter::Pattern) { 1 } else { self.args.rounds };
         conversation.set_limits(Limits { rounds });
         for id in &self.args.without {
             conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
@@ -335,10 +335,10 @@ impl<'a> Drafting<'a> {
             failure = failure.help(format!("the last text is in {}", path.display()));
         }
         Err(match self.writer {
-            Writer::Pattern => {
+            DraftWriter::Pattern => {
                 self.no_writer("the contract that its form gives proves nothing here".to_owned())
             }
-            Writer::Model(_) | Writer::Agent(..) => {
+            DraftWriter::Model(_) | DraftWriter::Agent(..) => {
                 failure.next(format!("{} --hint '…'", self.command(self.args.out.as_deref())))
             }
         })
@@ -448,20 +448,24 @@ fn source(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-fn writer_of(context: &Context, args: &DraftArgs) -> Result<Writer, Failure> {
+fn writer_of(context: &Context, args: &DraftArgs) -> Result<DraftWriter, Failure> {
     if let Some(agent) = &args.agent {
         writer::checked(agent)?;
-        return Ok(Writer::Agent(agent.clone(), args.within));
+        return Ok(DraftWriter::Agent(agent.clone(), args.within));
     }
     match &args.model {
         Some(name) => {
-            writer::model(&context.config()?.config, name).map(|model| Writer::Model(Box::new(model)))
+            writer::model(&context.config()?.config, name).map(|model| DraftWriter::Model(Box::new(model)))
         }
-        None => Ok(Writer::Pattern),
+        None => Ok(DraftWriter::Pattern),
     }
 }
 
-fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) -> Result<Budget, Failure> {
+fn budget_of_draft(
+    args: &DraftArgs,
+    writer: &DraftWriter,
+    reviewer: Option<&Model>,
+) -> Result<Budget, Failure> {
     let Some(text) = &args.budget else { return Ok(Budget::default()) };
     let form = "write tokens and money: --budget '200k tokens, $1'";
     let Some(budget) = budget_of(text) else {
@@ -471,7 +475,7 @@ fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) 
         return Err(Failure::usage("the budget of a draft has no time").help("an agent's time is --within"));
     }
     let one = planctl_planner::Tokens { input: 1, cached: 0, output: 1 };
-    let own = if let Writer::Model(model) = writer { Some(model.as_ref()) } else { None };
+    let own = if let DraftWriter::Model(model) = writer { Some(model.as_ref()) } else { None };
     let unpriced = own.into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
     if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
         let message = format!(

@@ -29,7 +29,7 @@ use crate::show::{self, BOLD, shell_word, styled};
 
 pub use guard::run as guard;
 pub use hook::{main as hook, run as hook_misused};
-use session::Turn;
+use session::SessionTurn;
 
 /// Does what was typed.
 pub async fn run(context: &Context, command: GuideCommand) -> Answer {
@@ -65,7 +65,7 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
         let run = show::safe(&before.run);
         context.say(&format!("{run} is let go; planctl resume {} takes it up", shell_word(&before.run)));
     }
-    let view = session::take_turn(&client, handle, Turn::Looks).await?.view;
+    let view = session::take_turn(&client, handle, SessionTurn::Looks).await?.view;
     let text = context_of(&client, handle, &view).await?;
     let guided = guided(&client, handle, &view.run).await?;
     client.close().await;

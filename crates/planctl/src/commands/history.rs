@@ -243,7 +243,7 @@ fn draw_looked_edge(edge: &LookedView, by: &str) -> String {
         }
     };
     let failed: Vec<String> = edge.clauses.iter().filter(|clause| !clause.holds).map(found).collect();
-    let (mark, why) = match (edge.came.as_str(), by) {
+    let (mark, why) = match (edge.result.as_str(), by) {
         ("taken", "condition") => ('→', "taken: its condition held".to_owned()),
         ("taken", "label") => ('→', "taken: its label was preferred".to_owned()),
         ("taken", "suggestion") => ('→', "taken: the worker suggested it".to_owned()),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use planctl_api::wire::{LibraryEntryView, LibraryList, LibraryStats, RunState, RunView};
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
 use planctl_lang::workflow::{Language, missing_next};
-use planctl_server::library::{Found, Library, Origin, match_view, project_file};
+use planctl_server::library::{FoundEntry, Library, Origin, match_view, project_file};
 
 use super::Context;
 use crate::args::{LibraryCommand, MatcherWord, Matching};
@@ -41,7 +41,7 @@ pub async fn run(context: &Context, command: LibraryCommand) -> Answer {
 }
 
 /// Returns the entry of this name.
-pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
+pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l FoundEntry, Failure> {
     library.entry(id).ok_or_else(|| {
         let near = planctl_lang::did_you_mean(id, library.found.iter().map(|found| found.entry.id.as_str()));
         let missing = Failure::not_found(format!("there is no entry `{}` in the library", show::safe(id)));
@@ -122,12 +122,12 @@ pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
 fn list(context: &Context, domain: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let library = plan_files::library(context);
-    let fits = |found: &&Found| {
+    let fits = |found: &&FoundEntry| {
         domain.is_none_or(|domain| {
             found.entry.domains.is_empty() || found.entry.domains.iter().any(|own| own == domain)
         })
     };
-    let found: Vec<&Found> = library.found.iter().filter(fits).collect();
+    let found: Vec<&FoundEntry> = library.found.iter().filter(fits).collect();
     if is_json {
         let entries = found.iter().map(|found| found.view()).collect();
         show::print_json(&LibraryList { entries, troubles: library.troubles_view() })?;
@@ -139,7 +139,7 @@ fn list(context: &Context, domain: Option<&str>) -> Answer {
     Ok(if library.troubles.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-fn row(context: &Context, found: &Found) -> Vec<String> {
+fn row(context: &Context, found: &FoundEntry) -> Vec<String> {
     let entry = &found.entry;
     let from = match found.file() {
         Some(file) => {
@@ -184,7 +184,7 @@ fn print_entry(context: &Context, id: &str) -> Answer {
 }
 
 /// Returns what is written of an entry: its file, or its part of a library of JSON.
-fn text_of(found: &Found) -> String {
+fn text_of(found: &FoundEntry) -> String {
     if Language::of(found.source.path()).is_none() {
         return found.source.text().to_owned();
     }
@@ -251,7 +251,7 @@ fn entries_allowed_to(context: &Context, library: &Library, role: &str) -> Resul
         return Err(Failure::not_found(format!("there is no role `{}` in planctl.toml", show::safe(role)))
             .next("planctl roles ls"));
     };
-    let takes = |found: &&Found| {
+    let takes = |found: &&FoundEntry| {
         let path = found.file().map_or_else(|| found.entry.id.clone().into(), Path::to_owned);
         let path = path.strip_prefix(context.workspace()).unwrap_or(&path);
         let list = settings.plans.as_deref();

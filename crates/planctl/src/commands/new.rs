@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::workflow::{Language, Library as Place};
+use planctl_lang::workflow::{Language, Library as Placement};
 use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
 use planctl_server::library::Origin;
 
@@ -70,11 +70,11 @@ pub fn template(
     context: &Context,
     from: Option<&str>,
     file: Option<&Path>,
-) -> Result<(Source, Option<Place>), Failure> {
+) -> Result<(Source, Option<Placement>), Failure> {
     let name = from.unwrap_or(TEMPLATES[0].name);
     let library = plan_files::library(context);
     if let Some(found) = library.entry(name) {
-        return Ok((library::plan_of(found, file)?, Some(Place::made_of(name))));
+        return Ok((library::plan_of(found, file)?, Some(Placement::made_of(name))));
     }
     if let Some(Template { text, .. }) = TEMPLATES.iter().find(|template| template.name == name) {
         return Ok((Source::new(name, *text), None));

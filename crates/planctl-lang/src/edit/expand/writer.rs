@@ -14,7 +14,7 @@ use crate::tree::parse::name_of;
 use crate::tree::workflow::{Mention, unknown_template};
 use crate::tree::{StepTree, template_key};
 
-pub(super) struct Writer<'a> {
+pub(super) struct TemplateExpander<'a> {
     pub(super) source: &'a Source,
     pub(super) numbers: Numbers,
     /// Where steps are named by their numbers, but for `needs`.
@@ -49,7 +49,7 @@ impl Filling<'_> {
     }
 }
 
-impl Writer<'_> {
+impl TemplateExpander<'_> {
     pub(super) fn write(&mut self, part: &Part<'_>, list: Option<Batches>, text: &mut String) {
         let Some(list) = list else {
             let mut edits = self.common_edits(part, self.commands.len() + 1);

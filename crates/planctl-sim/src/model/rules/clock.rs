@@ -3,7 +3,7 @@
 use planctl_engine::{AskKind, ClockEvent, Level, NodeId, NodeKind, TimerId};
 
 use super::super::journal::{Entry, elapsed};
-use super::super::{Model, Place, Status};
+use super::super::{Model, NodePosition, Status};
 use super::{Fits, No, later};
 
 impl Model {
@@ -31,7 +31,7 @@ impl Model {
             ClockEvent::DaySpent { at, .. } => {
                 self.must_be(&[Status::Active])?;
                 self.check_try(at)?;
-                if !matches!(self.place(&at.node), Place::WithAgent | Place::Resting) {
+                if !matches!(self.place(&at.node), NodePosition::WithAgent | NodePosition::Resting) {
                     return Err(No);
                 }
                 self.charge_so_far(&at.node);
@@ -40,17 +40,17 @@ impl Model {
             }
             ClockEvent::DayAllows { node } => {
                 self.must_be(&[Status::Active])?;
-                if !matches!(self.place(node), Place::WithPerson(AskKind::Day, _)) {
+                if !matches!(self.place(node), NodePosition::WithPerson(AskKind::Day, _)) {
                     return Err(No);
                 }
                 self.tell(format!("answered {node} continue"));
-                self.put(node, Place::Nowhere);
+                self.put(node, NodePosition::Nowhere);
                 self.begin(node);
                 Ok(())
             }
             ClockEvent::SetAside { node, run, budget } => {
                 self.must_be(&[Status::Active])?;
-                if !matches!(self.place(node), Place::Within) || self.child(node) != Some(*run) {
+                if !matches!(self.place(node), NodePosition::Within) || self.child(node) != Some(*run) {
                     return Err(No);
                 }
                 self.promise_a_raise(node, *budget)
@@ -69,22 +69,25 @@ impl Model {
             ClockEvent::LeaseLost { at, interrupted, noted } => {
                 self.check_try(at)?;
                 match self.place(&at.node) {
-                    Place::WithAgent | Place::Resting => {
+                    NodePosition::WithAgent | NodePosition::Resting => {
                         self.charge_told(&at.node, noted.as_ref());
                         if *interrupted {
-                            self.interrupted(&at.node, Place::WithAgent);
+                            self.interrupted(&at.node, NodePosition::WithAgent);
                         } else {
                             self.delivery_lost(&at.node);
                         }
                     }
-                    place @ (Place::Rehearsed
-                    | Place::Saved { .. }
-                    | Place::Forking { .. }
-                    | Place::Within
-                    | Place::WithHarness { .. }) => {
+                    place @ (NodePosition::Rehearsed
+                    | NodePosition::Saved { .. }
+                    | NodePosition::Forking { .. }
+                    | NodePosition::Within
+                    | NodePosition::WithHarness { .. }) => {
                         self.interrupted(&at.node, place);
                     }
-                    Place::Nowhere | Place::InLine | Place::WithPerson(..) | Place::Over(_) => {
+                    NodePosition::Nowhere
+                    | NodePosition::InLine
+                    | NodePosition::WithPerson(..)
+                    | NodePosition::Over(_) => {
                         return Err(No);
                     }
                 }
@@ -92,7 +95,7 @@ impl Model {
             }
             ClockEvent::Overran { at, noted } => {
                 self.check_try(at)?;
-                if !matches!(self.place(&at.node), Place::WithAgent | Place::Resting) {
+                if !matches!(self.place(&at.node), NodePosition::WithAgent | NodePosition::Resting) {
                     return Err(No);
                 }
                 let deadline = self.deadline(&at.node).ok_or(No)?;
@@ -105,8 +108,9 @@ impl Model {
 
     /// Stops all who work once more is used than is allowed, with what they said so far; says whether it is (P-73).
     fn stop_overspending(&mut self) -> bool {
-        let at_work =
-            |model: &Model, node: &NodeId| matches!(model.place(node), Place::WithAgent | Place::Resting);
+        let at_work = |model: &Model, node: &NodeId| {
+            matches!(model.place(node), NodePosition::WithAgent | NodePosition::Resting)
+        };
         let working: Vec<NodeId> = self.out().into_iter().filter(|node| at_work(self, node)).collect();
         if working.is_empty() || !self.overspends(&working) {
             return false;
@@ -134,12 +138,12 @@ impl Model {
         }
         self.stale_timer = Some(later(self.now, limit));
         // A run within this one has a limit of its own.
-        if self.out().iter().any(|node| self.place(node) == Place::Within) {
+        if self.out().iter().any(|node| self.place(node) == NodePosition::Within) {
             return Ok(());
         }
         self.tell("expired".to_owned());
         for node in self.out() {
-            if matches!(self.place(&node), Place::WithAgent | Place::Resting) {
+            if matches!(self.place(&node), NodePosition::WithAgent | NodePosition::Resting) {
                 self.charge_so_far(&node);
                 self.escalate(&node, "stale", Level::Primary);
             } else {
@@ -154,7 +158,7 @@ impl Model {
         self.must_be(&[Status::Active])?;
         let NodeKind::Human(question) = self.kind(node) else { return Err(No) };
         let default = question.default.ok_or(No)?;
-        if !matches!(self.place(node), Place::WithPerson(AskKind::Choice, _)) {
+        if !matches!(self.place(node), NodePosition::WithPerson(AskKind::Choice, _)) {
             return Err(No);
         }
         self.tell(format!("answered {node} choose"));

@@ -7,7 +7,7 @@ use planctl_engine::{
 
 use super::super::journal::Entry;
 use super::super::verbs::evaluation;
-use super::super::{Before, Knowledge, Model, Place};
+use super::super::{Before, Knowledge, Model, NodePosition};
 use super::{Fits, No};
 
 impl Model {
@@ -15,36 +15,38 @@ impl Model {
         self.check_try(&event.at)?;
         let node = &event.at.node;
         match (&event.found, self.place(node)) {
-            (HarnessResult::Evidence(evidence), Place::WithHarness { gave_up }) => {
+            (HarnessResult::Evidence(evidence), NodePosition::WithHarness { gave_up }) => {
                 self.evaluated(node, evidence, gave_up)
             }
-            (HarnessResult::Rehearsed(evidence), Place::Rehearsed) => self.rehearsed(node, evidence),
-            (HarnessResult::Recorded { .. }, Place::Rehearsed) if self.red_first(node) == RedFirst::Off => {
+            (HarnessResult::Rehearsed(evidence), NodePosition::Rehearsed) => self.rehearsed(node, evidence),
+            (HarnessResult::Recorded { .. }, NodePosition::Rehearsed)
+                if self.red_first(node) == RedFirst::Off =>
+            {
                 let known = Before::Kept(self.contract(node).ok_or(No)?.digest);
                 self.journal.push(Entry::Before { node: node.clone(), known });
                 self.begin(node);
                 Ok(())
             }
-            (HarnessResult::Recorded { name }, Place::Saved { restores: false }) => {
+            (HarnessResult::Recorded { name }, NodePosition::Saved { restores: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: name.clone() });
                 self.tell(format!("saved {node}"));
-                self.put(node, Place::Over(Outcome::Passed));
+                self.put(node, NodePosition::Over(Outcome::Passed));
                 self.leave(node, Signal::Success);
                 Ok(())
             }
-            (HarnessResult::Restored, Place::Saved { restores: true }) => {
+            (HarnessResult::Restored, NodePosition::Saved { restores: true }) => {
                 self.tell(format!("restored {node}"));
-                self.put(node, Place::Over(Outcome::Passed));
+                self.put(node, NodePosition::Over(Outcome::Passed));
                 self.leave(node, Signal::Success);
                 Ok(())
             }
-            (HarnessResult::Forked { base }, Place::Forking { merges: false }) => {
+            (HarnessResult::Forked { base }, NodePosition::Forking { merges: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: base.clone() });
                 self.tell(format!("parted {node}"));
                 self.spread(node);
                 Ok(())
             }
-            (HarnessResult::Merged { files, .. }, Place::Forking { merges: true }) => {
+            (HarnessResult::Merged { files, .. }, NodePosition::Forking { merges: true }) => {
                 let outcome = self.merging(node).ok_or(No)?;
                 self.tell(format!("merged {node} {files}"));
                 self.tell_next(node, None);
@@ -52,12 +54,12 @@ impl Model {
                 self.end_join(node, outcome);
                 Ok(())
             }
-            (HarnessResult::Conflicted(_), Place::Forking { merges: true }) => {
+            (HarnessResult::Conflicted(_), NodePosition::Forking { merges: true }) => {
                 self.tell(format!("conflicted {node}"));
                 self.ask(node, AskKind::Escalation, "conflict");
                 Ok(())
             }
-            (HarnessResult::Begun { run, budget, waits }, Place::Within) => {
+            (HarnessResult::Begun { run, budget, waits }, NodePosition::Within) => {
                 let is_known = self.child(node) == Some(*run);
                 self.promise_what_a_run_may_use(node, *budget, is_known);
                 if !is_known {
@@ -66,17 +68,17 @@ impl Model {
                 self.journal.push(Entry::Child { node: node.clone(), run: *run, waits: *waits });
                 Ok(())
             }
-            (HarnessResult::Ended(child), Place::Within) => {
+            (HarnessResult::Ended(child), NodePosition::Within) => {
                 self.child_ended(node, child);
                 Ok(())
             }
             (
                 HarnessResult::Nothing(why),
-                place @ (Place::Rehearsed
-                | Place::Saved { .. }
-                | Place::Forking { .. }
-                | Place::Within
-                | Place::WithHarness { .. }),
+                place @ (NodePosition::Rehearsed
+                | NodePosition::Saved { .. }
+                | NodePosition::Forking { .. }
+                | NodePosition::Within
+                | NodePosition::WithHarness { .. }),
             ) => {
                 match why {
                     Inconclusive::Interrupted => self.interrupted(node, place),
@@ -88,7 +90,7 @@ impl Model {
                         self.told_nothing(node, &place);
                     }
                     Inconclusive::Unapproved { prompt } => {
-                        let Place::WithHarness { gave_up } = place else { return Err(No) };
+                        let NodePosition::WithHarness { gave_up } = place else { return Err(No) };
                         self.judge_of(node).filter(|judge| judge.approval).ok_or(No)?;
                         self.journal.push(Entry::Proposed { node: node.clone(), gave_up: Some(gave_up) });
                         self.journal
@@ -96,7 +98,7 @@ impl Model {
                         self.ask(node, AskKind::Prompt, "prompt");
                     }
                     Inconclusive::Unfunded { estimate } => {
-                        let Place::WithHarness { gave_up } = place else { return Err(No) };
+                        let NodePosition::WithHarness { gave_up } = place else { return Err(No) };
                         self.judge_of(node).ok_or(No)?;
                         if self.can_pay(estimate.tokens, estimate.micro_usd) {
                             self.told_nothing(node, &place);
@@ -166,7 +168,7 @@ impl Model {
         if is_answer && matches!(self.kind(node), NodeKind::Decision(_)) {
             let is_met = verdict == "passed";
             self.tell(format!("decided {node} {is_met}"));
-            self.put(node, Place::Over(Outcome::Passed));
+            self.put(node, NodePosition::Over(Outcome::Passed));
             self.leave(node, if is_met { Signal::Success } else { Signal::Exhausted });
             return Ok(());
         }
@@ -234,14 +236,14 @@ impl Model {
         Ok(())
     }
 
-    fn told_nothing(&mut self, node: &NodeId, place: &Place) {
+    fn told_nothing(&mut self, node: &NodeId, place: &NodePosition) {
         self.journal.push(Entry::Repeated { node: node.clone() });
         if self.repeats(node) < usize::from(self.graph.limits().repeats) {
             self.tell(format!("{} repeated {node}#{}", evaluation(place), self.attempt(node)));
             return;
         }
         // A worker is told of attempts alone, and nothing else that is evaluated is one.
-        if matches!(place, Place::WithHarness { .. }) {
+        if matches!(place, NodePosition::WithHarness { .. }) {
             self.tell_next(node, Some(self.attempt(node)));
         }
         self.ask(node, AskKind::Escalation, "inconclusive");

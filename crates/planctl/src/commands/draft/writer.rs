@@ -18,7 +18,7 @@ use crate::show;
 use crate::stop::Stop;
 
 /// The writer.
-pub enum Writer {
+pub enum DraftWriter {
     /// The form of the goal.
     Pattern,
     /// A model.
@@ -27,22 +27,22 @@ pub enum Writer {
     Agent(Agent, Duration),
 }
 
-impl Writer {
+impl DraftWriter {
     /// Returns its name; nothing for a pattern.
     pub fn name(&self) -> Option<String> {
         match self {
-            Writer::Pattern => None,
-            Writer::Model(model) => Some(model.name().to_owned()),
-            Writer::Agent(agent, _) => Some(agent.to_string()),
+            DraftWriter::Pattern => None,
+            DraftWriter::Model(model) => Some(model.name().to_owned()),
+            DraftWriter::Agent(agent, _) => Some(agent.to_string()),
         }
     }
 
     /// Returns a word by which its drafts are told from those of others.
     pub fn key(&self) -> String {
         match self {
-            Writer::Pattern => "pattern".to_owned(),
-            Writer::Model(model) => format!("model {}", model.name()),
-            Writer::Agent(agent, _) => format!("agent {agent}"),
+            DraftWriter::Pattern => "pattern".to_owned(),
+            DraftWriter::Model(model) => format!("model {}", model.name()),
+            DraftWriter::Agent(agent, _) => format!("agent {agent}"),
         }
     }
 
@@ -55,11 +55,11 @@ impl Writer {
         stop: &mut Stop,
     ) -> Result<Answer, Failure> {
         match self {
-            Writer::Pattern => {
+            DraftWriter::Pattern => {
                 Err(Failure::new(Exit::No, "a pattern writes once").help("name a writer: --agent or --model"))
             }
-            Writer::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
-            Writer::Agent(agent, within) => {
+            DraftWriter::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
+            DraftWriter::Agent(agent, within) => {
                 allowance.open(0, None)?;
                 let prompt = prompt.whole();
                 ask_an_agent(context, agent, *within, prompt, allowance, stop).await

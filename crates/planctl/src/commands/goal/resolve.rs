@@ -19,7 +19,7 @@ use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
-use super::super::draft::writer::{Allowance, Writer};
+use super::super::draft::writer::{Allowance, DraftWriter};
 use super::super::{Context, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
@@ -56,7 +56,7 @@ pub(super) struct Record {
 pub(super) struct Asked<'a> {
     pub(super) goal: &'a str,
     pub(super) begun: &'a str,
-    pub(super) writer: Option<&'a Writer>,
+    pub(super) writer: Option<&'a DraftWriter>,
     pub(super) send: Option<&'a str>,
 }
 

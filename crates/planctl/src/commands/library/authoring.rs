@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use planctl_lang::library::{entries, entry_json, entry_markdown};
-use planctl_lang::workflow::{Language, Library as Place};
+use planctl_lang::workflow::{Language, Library as Placement};
 use planctl_lang::{Source, instantiate};
-use planctl_server::library::{FOLDER, Found, Library, Origin};
+use planctl_server::library::{FOLDER, FoundEntry, Library, Origin};
 use serde_json::{Map, Value, json};
 
 use super::{find_entry, say_missing_next, say_troubles};
@@ -20,7 +20,7 @@ use crate::show::{self, BOLD, CARE, styled};
 const BACKUPS_MAX: usize = 1_000;
 
 /// Returns an entry as the text of a plan for this file: markdown, or the entry itself where the file is JSON.
-pub fn plan_of(found: &Found, file: Option<&Path>) -> Result<Source, Failure> {
+pub fn plan_of(found: &FoundEntry, file: Option<&Path>) -> Result<Source, Failure> {
     let (source, id) = (&found.source, found.entry.id.as_str());
     let broken = || Failure::new(Exit::No, format!("the entry `{}` can't be read", show::safe(id)));
     let is_json = file.is_some_and(|file| Language::of(&file.to_string_lossy()) == Some(Language::Json));
@@ -62,7 +62,7 @@ pub fn new(context: &Context, how: &NewEntry) -> Answer {
     let words = how.id.replace(['-', '_'], " ");
     let triggers = if how.triggers.is_empty() { vec![words] } else { how.triggers.clone() };
     let (source, _) = new::template(context, how.from.as_deref(), None)?;
-    let place = Place::found_by(&how.domains, &triggers, Some(how.threshold));
+    let place = Placement::found_by(&how.domains, &triggers, Some(how.threshold));
     let title = new::title_of(&how.id);
     let text = instantiate(&source, Some(&title), &context.actor(), Some(&place));
     let file = folder(context, how.user)?.join(format!("{}.md", how.id));
@@ -174,7 +174,7 @@ pub fn put_backup(file: &Path, text: &str) -> Result<PathBuf, Failure> {
 /// Writes entries as one library of JSON.
 pub fn export(context: &Context, ids: &[String], output: Option<&Path>) -> Answer {
     let library = plan_files::library(context);
-    let chosen: Vec<&Found> = if ids.is_empty() {
+    let chosen: Vec<&FoundEntry> = if ids.is_empty() {
         library.found.iter().collect()
     } else {
         ids.iter().map(|id| find_entry(&library, id)).collect::<Result<_, _>>()?

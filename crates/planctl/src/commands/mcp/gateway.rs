@@ -1,4 +1,4 @@
-//! The door of a process that an agent started: the same calls as a command in this workspace makes, with and without a daemon.
+//! The gateway of a process that an agent started: the same calls as a command in this workspace makes, with and without a daemon.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use planctl_api::wire::calls::Start;
 use planctl_lang::{Levels, Source};
-use planctl_mcp::{ApiCall, Door, PlanText, Refused, Screens};
+use planctl_mcp::{ApiCall, ApiGateway, PlanText, Refused, Screens};
 use planctl_server::check::Checked;
 use serde_json::{Value, json};
 
@@ -23,16 +23,16 @@ use crate::show;
 const DRAFT_EXTENSION: &str = "md";
 
 /// The way to planctl of an agent that works in a workspace.
-pub struct WorkspaceDoor {
+pub struct WorkspaceGateway {
     context: Context,
     /// The files that this agent drafted, with their texts as it wrote them.
     drafted: Mutex<HashMap<PathBuf, String>>,
 }
 
-impl WorkspaceDoor {
+impl WorkspaceGateway {
     /// Opens nothing yet: the database is opened by the first call that needs it.
-    pub fn new(context: Context) -> WorkspaceDoor {
-        WorkspaceDoor { context, drafted: Mutex::default() }
+    pub fn new(context: Context) -> WorkspaceGateway {
+        WorkspaceGateway { context, drafted: Mutex::default() }
     }
 
     /// Returns where a plan lies that is named by its path in the workspace.
@@ -78,7 +78,7 @@ impl WorkspaceDoor {
     }
 }
 
-impl Door for WorkspaceDoor {
+impl ApiGateway for WorkspaceGateway {
     fn takes_plans(&self) -> bool {
         !person::is_in_worker()
     }
