@@ -909,7 +909,7 @@ fn where_configuration_stands_is_told_whatever_stands_in_it() {
     let (dir, state) = (project.dir().join("src"), project.state());
     let found = places(&sources(&dir, &state)).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].of, PlaceOf::Project(Standing::Unknown));
+    assert_eq!(found[0].of, FileOwner::Project(Standing::Unknown));
     assert!(found[0].path.ends_with("shop/planctl.toml") && found[0].is_there);
 }
 

@@ -4,6 +4,7 @@ mod branches;
 mod edge;
 mod node;
 mod profile;
+mod roles;
 mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};

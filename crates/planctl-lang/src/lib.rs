@@ -38,7 +38,7 @@ pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
 pub use report::changes::{Change, changes};
 pub use report::draw::render_all;
 pub use report::findings::{
-    AllowedView, EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport,
+    AllowedView, EditView, ExplainedCode, ExplainedCodes, Finding, FixView, LabelledRange, ProbeReport,
     REPORT_SCHEMA, Range, Report, StepRef,
 };
 pub use report::group::{Group, groups};
@@ -50,7 +50,7 @@ pub use syntax::{Position, Source, Unreadable, condition, dot};
 pub use text::characters::{escape, has_hidden, is_hidden, json_escaped, printable};
 pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_MAX};
 pub use text::secrets::{is_secret_name, masked};
-pub use text::{Span, Spanned, duration_words};
+pub use text::{Span, Spanned, duration_words, shell_quoted, shell_word};
 pub use tree::digest::{canonical, digest, digest_of_text};
 pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{

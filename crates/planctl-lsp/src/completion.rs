@@ -25,14 +25,14 @@ pub fn complete(
     let line = document.text.line(document.text.line_of(offset)).unwrap_or_default();
     let before = &document.text.as_str()[line.start..offset.max(line.start)];
     let places = document.text.places();
-    let place = Place { document, places, reading: &reading, offset, before };
-    let mut items = place.items(roles);
+    let cursor = Cursor { document, places, reading: &reading, offset, before };
+    let mut items = cursor.items(roles);
     let is_incomplete = items.len() > ENTRIES_MAX;
     items.truncate(ENTRIES_MAX);
     lsp::CompletionList { is_incomplete, items, ..lsp::CompletionList::default() }
 }
 
-struct Place<'a> {
+struct Cursor<'a> {
     document: &'a Document,
     places: Places<'a>,
     reading: &'a Reading,
@@ -41,7 +41,7 @@ struct Place<'a> {
     before: &'a str,
 }
 
-impl Place<'_> {
+impl Cursor<'_> {
     fn items(&self, roles: &BTreeSet<String>) -> Vec<lsp::CompletionItem> {
         let tree = &self.reading.tree;
         if tree.frontmatter.span.is_some_and(|span| span.start < self.offset && self.offset < span.end) {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use sqlx::Row;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::outputs::UNPROVEN_FOR;
+use crate::rows::micros;
 use crate::store::Store;
 
 pub(crate) const PRUNE: &str = "select planctl_prune_1($1, $2) as gone";

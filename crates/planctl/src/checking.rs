@@ -11,10 +11,10 @@ use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::probe::{Probe, ProbeError, ProbeProgress, Rechecked};
 use tokio::sync::watch;
 
-use crate::commands::plan::shell_word;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::show;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 /// Verifies a plan file. These levels go before the configured ones.
 pub async fn check(

@@ -8,44 +8,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
-use clap_complete::env::Shells;
 
-use crate::args::{self, Global};
 use crate::client::Client;
-use crate::commands::{Context, library, plans};
-use crate::failure::{Answer, Exit, Failure};
-use crate::{secrecy, show};
-
-/// The variable by which a shell asks for completions.
-const VARIABLE: &str = "PLANCTL_COMPLETE";
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::flags::Global;
+use crate::{plan_files, secrecy, show};
 /// A person waits for so long at most.
 const WITHIN: Duration = Duration::from_secs(2);
-
-/// Answers a shell that asks for completions, and ends the process; returns where no shell does.
-pub fn answer() {
-    if std::env::var_os(VARIABLE).is_some()
-        && let Some(directory) = flag_typed("-C", std::env::args_os())
-    {
-        // Where there is no such directory, nothing in it is known.
-        std::env::set_current_dir(directory).unwrap_or(());
-    }
-    clap_complete::CompleteEnv::with_factory(args::command).var(VARIABLE).completer("planctl").complete();
-}
-
-/// Prints the script by which a shell asks for completions.
-pub fn script(shell: clap_complete::Shell) -> Answer {
-    let shells = Shells::builtins();
-    let name = shell.to_string();
-    let Some(writer) = shells.completer(&name) else {
-        return Err(Failure::usage(format!("there are no completions for {name}")));
-    };
-    let mut text = Vec::new();
-    writer
-        .write_registration(VARIABLE, "planctl", "planctl", "planctl", &mut text)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write completions: {error}")))?;
-    show::print(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Yes)
-}
 
 /// Completes the name of a run.
 pub fn run() -> ArgValueCompleter {
@@ -105,9 +75,9 @@ pub fn template() -> ArgValueCompleter {
 }
 
 /// A word, and what it stands for.
-type Known = (String, String);
+type Completion = (String, String);
 
-fn matching_candidates(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandidate> {
+fn matching_candidates(typed: &OsStr, known: Vec<Completion>) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let fit = known.into_iter().filter(|(word, _)| word.starts_with(&*typed));
     fit.map(|(word, help)| {
@@ -133,7 +103,7 @@ fn context() -> Option<Context> {
 }
 
 /// Returns the value that a flag has on a line: `--flag value` or `--flag=value`.
-fn flag_typed(flag: &str, line: impl Iterator<Item = OsString>) -> Option<OsString> {
+pub fn flag_typed(flag: &str, line: impl Iterator<Item = OsString>) -> Option<OsString> {
     let mut words = line;
     while let Some(word) = words.next() {
         if word == flag {
@@ -164,7 +134,7 @@ fn query_daemon<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Fail
     answer().unwrap_or_default()
 }
 
-fn runs() -> Vec<Known> {
+fn runs() -> Vec<Completion> {
     let mut known = query_daemon(async |client| {
         let runs = client.list(false).await?.runs;
         client.close().await;
@@ -172,13 +142,13 @@ fn runs() -> Vec<Known> {
             let help = format!("{}, {}", show::run_state(run.state), show::plan(&run.plan, &run.title));
             (run.run, help)
         };
-        Ok(runs.into_iter().map(word).collect::<Vec<Known>>())
+        Ok(runs.into_iter().map(word).collect::<Vec<Completion>>())
     });
     known.push(("@last".to_owned(), "the newest run".to_owned()));
     known
 }
 
-fn asks() -> Vec<Known> {
+fn asks() -> Vec<Completion> {
     query_daemon(async |client| {
         let asks = client.asks(None).await?.asks;
         client.close().await;
@@ -189,7 +159,7 @@ fn asks() -> Vec<Known> {
     })
 }
 
-fn roles() -> Vec<Known> {
+fn roles() -> Vec<Completion> {
     let known = || {
         let context = context()?;
         let roles = &context.config().ok()?.config.roles;
@@ -198,12 +168,12 @@ fn roles() -> Vec<Known> {
     known().unwrap_or_default()
 }
 
-fn entries() -> Vec<Known> {
-    let found = context().map(|context| library::read(&context).found).unwrap_or_default();
+fn entries() -> Vec<Completion> {
+    let found = context().map(|context| plan_files::library(&context).found).unwrap_or_default();
     found.into_iter().map(|found| (found.entry.id, found.entry.title)).collect()
 }
 
-fn plan_files() -> Vec<Known> {
-    let known = || plans::paths(&std::env::current_dir().ok()?).ok();
+fn plan_files() -> Vec<Completion> {
+    let known = || plan_files::paths(&std::env::current_dir().ok()?).ok();
     known().unwrap_or_default()
 }

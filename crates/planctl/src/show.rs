@@ -155,6 +155,11 @@ pub fn say_failure(failure: &Failure) {
     }
 }
 
+/// Writes a word so that a shell reads it as one, made safe for the terminal.
+pub fn shell_word(text: &str) -> String {
+    planctl_lang::shell_word(&safe(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +173,12 @@ mod tests {
     #[test]
     fn the_last_line_is_the_last_that_says_something() {
         assert_eq!(last_line("one\ntwo\n\n"), "two");
+    }
+
+    #[test]
+    fn words_of_a_command_to_type_are_quoted_where_needed() {
+        assert_eq!(shell_word("plans/a.md"), "plans/a.md");
+        assert_eq!(shell_word("it's here"), "\"it's here\"");
+        assert_eq!(shell_word(""), "''");
     }
 }

@@ -3,8 +3,8 @@
 use planctl_engine::Budget;
 use planctl_lang::budget_of;
 
-use super::super::layer::Layer;
 use super::{Reader, Value};
+use crate::layer::Layer;
 
 const KEYS: [&str; 3] = ["per_day", "host_per_day", "time_zone"];
 

@@ -3,9 +3,9 @@
 use planctl_engine::Role;
 use planctl_lang::budget_of;
 
-use super::super::ApprovalPolicy;
-use super::super::layer::Layer;
 use super::{Reader, Value, is_role};
+use crate::layer::Layer;
+use crate::policy::ApprovalPolicy;
 
 const KEYS: [&str; 5] = ["plans", "budget", "steps", "roles", "contracts"];
 

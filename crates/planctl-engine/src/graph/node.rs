@@ -10,8 +10,8 @@ use crate::condition::Condition;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
 use crate::observation::OutputCheck;
+use crate::outcome::Outcome;
 use crate::pace::{Level, PaceLevel};
-use crate::run::Outcome;
 
 /// One place in the graph.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

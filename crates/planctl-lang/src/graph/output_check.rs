@@ -2,6 +2,7 @@
 
 use planctl_engine::{Contract, OutputCheck};
 
+use crate::text::shell_quoted;
 use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::NodeTree;
 
@@ -17,7 +18,7 @@ pub(super) fn with_output_check(node: &NodeTree, contract: Contract) -> Contract
          if ! {test}; then printf '%s\\n' {} >&2; exit 1; fi",
         contract.command,
         contract.expect,
-        quoted(&what)
+        shell_quoted(&what)
     );
     Contract { digest: digest_of_text(&command), command, expect: 0, ..contract }
 }
@@ -30,13 +31,16 @@ fn test(node: &NodeTree) -> Option<(String, String)> {
         "output_contains" => {
             let value = value()?;
             Some((
-                format!("[[ $output == *{}* ]]", quoted(&value)),
+                format!("[[ $output == *{}* ]]", shell_quoted(&value)),
                 format!("the output does not contain: {value}"),
             ))
         }
         "output_not_contains" => {
             let value = value()?;
-            Some((format!("[[ $output != *{}* ]]", quoted(&value)), format!("the output contains: {value}")))
+            Some((
+                format!("[[ $output != *{}* ]]", shell_quoted(&value)),
+                format!("the output contains: {value}"),
+            ))
         }
         "any_output" => Some((
             "[[ $output == *[![:space:]]* ]]".to_owned(),
@@ -57,8 +61,4 @@ pub(super) fn check_of(node: &NodeTree) -> Option<OutputCheck> {
         "exit_code_zero" => Some(OutputCheck::ExitCodeZero),
         _ => None,
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

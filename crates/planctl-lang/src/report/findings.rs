@@ -78,7 +78,7 @@ pub struct Finding {
     /// The problem, in one line.
     pub message: String,
     /// Where, the primary place first.
-    pub spans: Vec<Place>,
+    pub spans: Vec<LabelledRange>,
     /// The step it is about: its number, or its template as written.
     pub step: Option<StepRef>,
     /// Further notes.
@@ -92,7 +92,7 @@ pub struct Finding {
 /// A place in the file and what is there.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Place {
+pub struct LabelledRange {
     /// Where it begins and ends.
     #[serde(flatten)]
     pub at: Range,
@@ -280,7 +280,7 @@ impl Diagnostic {
             code: self.code,
             level: self.level,
             message: printable(&self.message),
-            spans: self.spans.iter().map(|label| Place::of(source, label)).collect(),
+            spans: self.spans.iter().map(|label| LabelledRange::of(source, label)).collect(),
             step: self.step.as_ref().map(|step| match step.number.parse() {
                 Ok(number) => StepRef::Number(number),
                 Err(_) => StepRef::Template(step.number.clone()),
@@ -292,9 +292,9 @@ impl Diagnostic {
     }
 }
 
-impl Place {
-    fn of(source: &Source, label: &Label) -> Place {
-        Place { at: Range::of(source, label.span), label: printable(&label.text) }
+impl LabelledRange {
+    fn of(source: &Source, label: &Label) -> LabelledRange {
+        LabelledRange { at: Range::of(source, label.span), label: printable(&label.text) }
     }
 }
 

@@ -11,7 +11,7 @@ use super::capability::{ASK_PERSON, Capability};
 use super::collapse::collapsed;
 use super::parameter::{Parameter, coerced};
 use super::words::Wording;
-use super::{Candidate, Found, Resolver, Served, Source, entry_of, needs_capability};
+use super::{Candidate, Resolution, Resolver, Served, Source, entry_of, needs_capability};
 use crate::intents::{Intent, IntentKind, humanised, own_question};
 
 /// Verbs of intents that show a result.
@@ -31,7 +31,7 @@ pub struct Planned {
     /// Remarks that a person should know.
     pub warnings: Vec<Remark>,
     /// How each capability was found, by intent.
-    pub found: BTreeMap<String, Found>,
+    pub found: BTreeMap<String, Resolution>,
 }
 
 /// One step.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use planctl_lang::shell_quoted;
 use serde_json::{Map, Value};
 
 use super::bind::ArgumentValue;
@@ -123,7 +124,7 @@ fn shell_argument(value: &ArgumentValue, all: &[PlannedStep]) -> String {
     match value {
         ArgumentValue::Given(value) => {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            format!("'{}'", text.replace('\'', "'\\''"))
+            shell_quoted(&text)
         }
         ArgumentValue::ResultOf(id, _) => format!("\"$(cat {})\"", output_file(id, all)),
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use planctl_lang::library::Entry;
 use planctl_planner::{
-    Action, ArgumentValue, Call, Capability, Catalog, Decision, Found, History, Intent, IntentKind, Planned,
-    Remembered, Resolver, Served, Source, Vectors, Went, key_of, planned, text_to_embed, type_of, verified,
-    write_plan,
+    Action, ArgumentValue, Call, Capability, Catalog, Decision, History, Intent, IntentKind, Planned,
+    Remembered, Resolution, Resolver, Served, Source, Vectors, Went, key_of, planned, text_to_embed, type_of,
+    verified, write_plan,
 };
 use serde_json::{Value, json};
 
@@ -93,13 +93,13 @@ fn with(mut intent: Intent, parameters: &[(&str, Value)]) -> Intent {
     intent
 }
 
-fn find(intent: &Intent, sources: &[Source]) -> Found {
+fn find(intent: &Intent, sources: &[Source]) -> Resolution {
     let catalog = Catalog::new(capabilities());
     Resolver { catalog: &catalog, history: &History::default(), sources, vectors: None, entries: &[] }
         .find(intent)
 }
 
-fn served(found: &Found) -> (&str, Source) {
+fn served(found: &Resolution) -> (&str, Source) {
     let Served::By(candidate, source) = &found.served else { panic!("{found:#?}") };
     (&candidate.capability, *source)
 }

@@ -13,7 +13,7 @@ use super::options::option_chosen;
 use super::votes::Given;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::ask_rules::{AskRules, RuledPlan};
-use crate::runs::shown::quoted;
+use crate::runs::words::quoted;
 
 /// How many asks a draft may hand in at once, and how long the parts of one may be.
 const ASKS_MAX: usize = 100;

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::order::Order;
 use super::place::{self, Placed};
-use super::{Card, Tie, Undrawable};
+use super::{DrawnEdge, NodeBox, Undrawable};
 
 /// How many layouts are kept.
 const KEPT_MAX: usize = 32;
@@ -36,12 +36,12 @@ impl Layouts {
     }
 
     /// Lays a graph out, or finds the layout of another picture of the same sizes and edges.
-    pub(super) fn of(&self, cards: &[Card], ties: &[Tie]) -> Result<Arc<Placed>, Undrawable> {
-        let key = key(cards, ties);
+    pub(super) fn of(&self, boxes: &[NodeBox], drawn_edges: &[DrawnEdge]) -> Result<Arc<Placed>, Undrawable> {
+        let key = key(boxes, drawn_edges);
         if let Some((_, placed)) = lock(&self.kept).iter().find(|(kept, _)| *kept == key) {
             return Ok(placed.clone());
         }
-        let placed = Arc::new(place::lay_out(cards, ties)?);
+        let placed = Arc::new(place::lay_out(boxes, drawn_edges)?);
         let mut kept = lock(&self.kept);
         kept.truncate(KEPT_MAX - 1);
         kept.push_front((key, placed.clone()));
@@ -61,19 +61,19 @@ fn lock<V>(kept: &Mutex<V>) -> MutexGuard<'_, V> {
 }
 
 /// Returns a digest of everything that a layout depends on.
-fn key(cards: &[Card], ties: &[Tie]) -> [u8; 32] {
+fn key(boxes: &[NodeBox], drawn_edges: &[DrawnEdge]) -> [u8; 32] {
     let mut hasher = Sha256::new();
-    for card in cards {
-        hasher.update(card.width.to_bits().to_be_bytes());
-        hasher.update(card.height.to_bits().to_be_bytes());
+    for node_box in boxes {
+        hasher.update(node_box.width.to_bits().to_be_bytes());
+        hasher.update(node_box.height.to_bits().to_be_bytes());
     }
-    hasher.update(cards.len().to_be_bytes());
-    for tie in ties {
-        hasher.update(tie.from.to_be_bytes());
-        hasher.update(tie.to.to_be_bytes());
-        hasher.update(tie.width().to_bits().to_be_bytes());
-        hasher.update(tie.height().to_bits().to_be_bytes());
-        hasher.update([u8::from(tie.is_trouble)]);
+    hasher.update(boxes.len().to_be_bytes());
+    for drawn_edge in drawn_edges {
+        hasher.update(drawn_edge.from.to_be_bytes());
+        hasher.update(drawn_edge.to.to_be_bytes());
+        hasher.update(drawn_edge.width().to_bits().to_be_bytes());
+        hasher.update(drawn_edge.height().to_bits().to_be_bytes());
+        hasher.update([u8::from(drawn_edge.is_trouble)]);
     }
     hasher.finalize().into()
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::commands::guide::{SessionAgent, SessionEvent};
 use crate::completing;
 use crate::guidance::Activate;
+use crate::session_agent::{SessionAgent, SessionEvent};
 
 /// The commands of guided mode.
 #[derive(Subcommand, Clone, Debug)]

@@ -8,13 +8,15 @@ use planctl_api::wire::{AskPage, AskView, RunView, StepState};
 use planctl_api::words::{answer_meaning, answer_words};
 use planctl_engine::{Answer as Word, Budget, Role};
 
-use super::work::{Manner, Stop};
-use super::{Context, approvals, decide, editing, run};
+use super::work::Manner;
+use super::{Context, approvals, editing, run};
 use crate::amounts::{parse_cost, parse_time, parse_tokens};
 use crate::client::{self, Client, Handle};
+use crate::decide;
 use crate::failure::{Exit, Failure};
 use crate::progress::Progress;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
+use crate::stop::Stop;
 use crate::terminal::{Lines, Typed};
 
 /// How often it is looked whether somebody else has answered.
@@ -165,13 +167,13 @@ impl<'c> AnswerPrompt<'c> {
     ) -> Result<Left, Failure> {
         let ask = &page.ask;
         let keys = keys(ask);
-        show::tell(&format!("\n{}", approvals::ask_drawn(page, place, false).trim_end()));
+        show::tell(&format!("\n{}", approvals::page::ask_drawn(page, place, false).trim_end()));
         show::tell(&keys_drawn(ask, &keys));
         let takes_words = keys.iter().any(|key| key.word == "answer" || key.word == "choose");
         let question = match (takes_words, ask.options.is_empty()) {
             (false, _) => "your answer? Enter leaves it open > ",
             (true, true) => "your answer? a letter or your own words; Enter leaves it open > ",
-            (true, false) if approvals::are_numbered(ask) => {
+            (true, false) if approvals::page::are_numbered(ask) => {
                 "your answer? a number, a name or a letter; Enter leaves it open > "
             }
             (true, false) => "your answer? an option or a letter; Enter leaves it open > ",
@@ -232,7 +234,7 @@ impl<'c> AnswerPrompt<'c> {
                     editing::insert_here(self.context, client, page, None, false).await?;
                     return Ok(Taken::Recorded);
                 }
-                let Some(given) = run::accept_drift(&page.drift)? else { return Ok(Taken::Back) };
+                let Some(given) = run::approval::accept_drift(&page.drift)? else { return Ok(Taken::Back) };
                 return self.record(client, ask, &Word::Approve, &given).await;
             }
             "edit" => {
@@ -269,7 +271,7 @@ impl<'c> AnswerPrompt<'c> {
             _ => {
                 let note = Some(typed.as_str()).filter(|typed| !typed.is_empty());
                 let decided = approvals::cancel_run_of_ask(client, ask, note).await?;
-                self.context.say(&super::plan::recorded_word(&decided));
+                self.context.say(&super::recorded::recorded_word(&decided));
                 return Ok(Taken::Recorded);
             }
         };
@@ -286,7 +288,7 @@ impl<'c> AnswerPrompt<'c> {
         given: &Approving,
     ) -> Result<Taken, Failure> {
         let decided = client.answer_given(ask.id, word.clone(), given).await?;
-        self.context.say(&super::plan::recorded_word(&decided));
+        self.context.say(&super::recorded::recorded_word(&decided));
         // Others have to vote; this person has answered.
         Ok(if decided.voted.is_some() { Taken::Ended(Left::Open) } else { Taken::Recorded })
     }

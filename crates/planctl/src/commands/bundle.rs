@@ -38,7 +38,7 @@ pub async fn write(context: &Context, run: &str, to: &Path) -> Answer {
     }
     let events = written?;
     context.say(&format!("wrote {name}: {events} events"));
-    context.say(&format!("next: planctl audit {}", super::plan::shell_word(&to.display().to_string())));
+    context.say(&format!("next: planctl audit {}", show::shell_word(&to.display().to_string())));
     Ok(Exit::Yes)
 }
 

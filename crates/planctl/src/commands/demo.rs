@@ -9,15 +9,17 @@ use planctl_config::{Agent, TerminalCall};
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
 
-use super::plan::{exit_of, shell_word};
+use super::standing::exit_of;
 use super::verify::Detail;
-use super::work::{Manner, Stop, Work, Worked, work};
-use super::{Context, approvals, decide, verify};
+use super::work::{Manner, Work, Worked, work};
+use super::{Context, approvals, verify};
 use crate::checking;
 use crate::client::{Client, Handle, How};
+use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
-use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
+use crate::show::{self, BOLD, CARE, FAINT, GOOD, shell_word, styled};
+use crate::stop::Stop;
 
 const PLAN: &str = include_str!("demo/till.md");
 const SETUP: &str = include_str!("demo/setup.sh");
@@ -135,7 +137,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
     };
     let page: AskPage = client.ask(ask.id).await?;
     heading("escalation", "no attempt is left, so the run stops and asks a person")?;
-    show::print(&show::folded(&approvals::draw_page(&page, false)))?;
+    show::print(&show::folded(&approvals::page::draw_page(&page, false)))?;
     let (word, note) = if asks_person {
         ask_person()?
     } else {
@@ -149,7 +151,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
         (Word::Retry, SCRIPTED_NOTE.to_owned())
     };
     let decided = client.answer(ask.id, word, Some(&note)).await?;
-    show::print(&format!("{}\n", super::plan::recorded_word(&decided)))
+    show::print(&format!("{}\n", super::recorded::recorded_word(&decided)))
 }
 
 fn ask_person() -> Result<(Word, String), Failure> {

@@ -20,16 +20,18 @@ use planctl_planner::{
 
 use self::inbox::Inbox;
 use self::kept::{Kept, Record};
-use self::writer::{Allowance, Writer};
-use super::plan::shell_word;
-use super::{Context, Stop, editing, library, write};
-use crate::args::{DraftArgs, Format};
-use crate::caller::must_be_human;
+use self::writer::{Allowance, DraftWriter};
+use super::{Context, editing, write};
+use crate::args::DraftArgs;
 use crate::checking::Prober;
 use crate::client::{ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
+use crate::flags::Format;
 use crate::model::{Model, named};
-use crate::show;
+use crate::person::must_be_human;
+use crate::plan_files;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 pub(super) mod failed;
 pub(super) mod inbox;
@@ -51,7 +53,7 @@ pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
 struct Drafting<'a> {
     context: &'a Context,
     args: &'a DraftArgs,
-    writer: Writer,
+    writer: DraftWriter,
     reviewer: Option<Model>,
     budget: Budget,
     kept: Kept,
@@ -200,7 +202,7 @@ impl<'a> Drafting<'a> {
     fn apply_person_input(&mut self) -> Result<(), Failure> {
         let conversation = &mut self.record.conversation;
         // A pattern writes once.
-        let rounds = if matches!(self.writer, Writer::Pattern) { 1 } else { self.args.rounds };
+        let rounds = if matches!(self.writer, DraftWriter::Pattern) { 1 } else { self.args.rounds };
         conversation.set_limits(Limits { rounds });
         for id in &self.args.without {
             conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
@@ -259,7 +261,7 @@ impl<'a> Drafting<'a> {
     /// Finds the entry of the library that the goal calls for, and what it gives, where it is a list of steps.
     fn entry(&self) -> Option<(String, Option<Proposal>)> {
         let goal = &self.record.conversation.brief().goal;
-        let library = library::read(self.context);
+        let library = plan_files::library(self.context);
         let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
         let question = Question { message: &goal.text, domain: None, allowed: None, matcher: Matcher::Words };
         let id = best(&entries, &question)?.entry.id.clone();
@@ -349,10 +351,10 @@ impl<'a> Drafting<'a> {
             failure = failure.help(format!("the last text is in {}", path.display()));
         }
         Err(match self.writer {
-            Writer::Pattern => {
+            DraftWriter::Pattern => {
                 self.no_writer("the contract that its form gives proves nothing here".to_owned())
             }
-            Writer::Model(_) | Writer::Agent(..) => {
+            DraftWriter::Model(_) | DraftWriter::Agent(..) => {
                 failure.next(format!("{} --hint '…'", self.command(self.args.out.as_deref())))
             }
         })
@@ -477,20 +479,24 @@ async fn begin_anew(
     Ok(earlier.written)
 }
 
-fn writer_of(context: &Context, args: &DraftArgs) -> Result<Writer, Failure> {
+fn writer_of(context: &Context, args: &DraftArgs) -> Result<DraftWriter, Failure> {
     if let Some(agent) = &args.agent {
         writer::checked(agent)?;
-        return Ok(Writer::Agent(agent.clone(), args.within));
+        return Ok(DraftWriter::Agent(agent.clone(), args.within));
     }
     match &args.model {
         Some(name) => {
-            named::answering(&context.config()?.config, name).map(|model| Writer::Model(Box::new(model)))
+            named::answering(&context.config()?.config, name).map(|model| DraftWriter::Model(Box::new(model)))
         }
-        None => Ok(Writer::Pattern),
+        None => Ok(DraftWriter::Pattern),
     }
 }
 
-fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) -> Result<Budget, Failure> {
+fn budget_of_draft(
+    args: &DraftArgs,
+    writer: &DraftWriter,
+    reviewer: Option<&Model>,
+) -> Result<Budget, Failure> {
     let Some(text) = &args.budget else { return Ok(Budget::default()) };
     let form = "write tokens and money: --budget '200k tokens, $1'";
     let Some(budget) = budget_of(text) else {

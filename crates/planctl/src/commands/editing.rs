@@ -12,13 +12,14 @@ use planctl_harness::{Editor, read_plan};
 use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
 use planctl_server::check::Checked;
 
-use super::plan::{print_recorded, recorded_word, shell_word};
-use super::{Context, approvals, changes, decide, run as running, verify, write};
+use super::recorded::{print_recorded, recorded_word};
+use super::{Context, approvals, changes, run as running, verify, write};
 use crate::args::EditArgs;
 use crate::checking;
 use crate::client::{self, Client, Handle};
+use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, styled};
+use crate::show::{self, BOLD, shell_word, styled};
 
 /// Opens a plan in a person's editor: that of the run that an ask holds, of one that is paused for it, or a file that no run
 /// waits with.
@@ -537,7 +538,7 @@ impl Editing {
         if !is_json {
             let run = show::safe(&self.view.run);
             let view = client.status(self.handle).await?;
-            let next = running::after_answer(&view, &Word::Retry);
+            let next = running::end::after_answer(&view, &Word::Retry);
             context.say(&format!("{run} is {}", show::run_state(view.state)));
             context.say(&format!("{} {next}", styled(BOLD, "next:")));
         }

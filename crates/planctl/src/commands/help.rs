@@ -6,9 +6,10 @@ use clap::{Args as _, Subcommand as _};
 use planctl_api::schema;
 use planctl_api::wire::{SchemaList, SchemaName, VersionView};
 
-use super::{Context, config_failure};
-use crate::args::{self, Global, PlanVerb, RunVerb};
+use crate::args::{self, PlanVerb, RunVerb};
+use crate::context::{Context, config_failure};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Global;
 use crate::show;
 
 /// Prints the help of a topic or command.

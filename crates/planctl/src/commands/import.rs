@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use planctl_lang::{Imported, Origin, Source, import, slug};
 
-use super::{Context, expand, plan, write};
-use crate::args::Format;
+use super::{Context, expand, write};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{self, BOLD, styled};
 
 /// The files of a folder that are tried where a folder is named.
@@ -79,6 +79,6 @@ fn report(imported: &Imported, from: &str, made: &Path) -> String {
             if imported.gaps == 1 { "1 contract" } else { &format!("{} contracts", imported.gaps) };
         text.push_str(&format!("left to write: {contracts}, marked `**contract:** TODO`\n"));
     }
-    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), plan::shell_word(&made)));
+    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), show::shell_word(&made)));
     text
 }

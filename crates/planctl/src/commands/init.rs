@@ -8,9 +8,10 @@ use planctl_lang::{Source, TEMPLATES, instantiate};
 use planctl_server::agent_check::installed_agents;
 
 use super::run::offered;
-use super::{Context, config_failure, expand, new, write};
-use crate::args::Format;
+use super::{Context, expand, new, write};
+use crate::context::config_failure;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{self, BOLD, styled};
 
 const PLAN: &str = "plans/hello.md";

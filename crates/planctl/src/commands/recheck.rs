@@ -9,11 +9,10 @@ use planctl_harness::ReplicaLimits;
 use planctl_server::probe::{Rechecked, candidates_of};
 
 use super::Context;
-use super::plan::shell_word;
 use crate::checking::Prober;
 use crate::client::{Client, Handle};
 use crate::failure::{Exit, Failure};
-use crate::show;
+use crate::show::{self, shell_word};
 
 /// Returns the first step that passed and would not pass again, with the reason; says what it found of each.
 ///

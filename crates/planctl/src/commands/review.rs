@@ -6,16 +6,17 @@ use planctl_api::wire::calls::{Approving, Start};
 use planctl_lang::{Source, Wish};
 use planctl_server::check;
 
-use super::plan::{not_verified, shell_word};
+use super::plan::not_verified;
 use super::run::{isolation, manner, work_to_the_end};
-use super::work::{Stop, Work};
+use super::work::Work;
 use super::{Context, verify};
 use crate::args::ReviewArgs;
-use crate::caller::must_be_human;
 use crate::checking;
 use crate::client::{Client, How};
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, styled};
+use crate::person::must_be_human;
+use crate::show::{self, BOLD, shell_word, styled};
+use crate::stop::Stop;
 
 /// Has each plan reviewed, one after another, and verifies what came of it.
 pub async fn review(context: &Context, args: &ReviewArgs) -> Answer {

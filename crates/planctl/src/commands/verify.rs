@@ -6,9 +6,10 @@ use planctl_lang::{Code, Diagnostic, Levels};
 use planctl_server::check::Checked;
 
 use super::Context;
-use crate::args::{Format, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::checking::{self, Prober};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show;
 
 mod github;
@@ -128,5 +129,5 @@ pub fn print_reports(reports: &[planctl_lang::Report], format: Format) -> Result
 
 /// Returns how a path is typed in a command.
 fn typed(file: &Path) -> String {
-    super::plan::shell_word(&file.display().to_string())
+    show::shell_word(&file.display().to_string())
 }

@@ -6,18 +6,17 @@ use planctl_api::wire::{RunState, RunView, WaitingOn};
 use planctl_config::TerminalCall;
 use planctl_engine::Answer;
 use planctl_server::LiveActivity;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::answer_prompt::{AnswerPrompt, open_asks};
-use super::plan::shell_word;
 use crate::attention::Attention;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
 use crate::next::start_worker;
 use crate::progress::{CtrlC, Progress};
-use crate::show::{self, styled};
+use crate::show::{self, shell_word, styled};
+use crate::stop::Stop;
 use crate::terminal;
 
 pub use crate::progress::Manner;
@@ -270,51 +269,5 @@ impl Waits {
         let is_for_people = view.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
         let due = if is_for_people { 1 } else { QUEUED_LOOKS };
         self.line.as_deref().filter(|_| self.looks == due)
-    }
-}
-
-/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched. A clone hears what comes after what
-/// its origin heard.
-#[derive(Clone)]
-pub struct Stop {
-    /// How many came, and which one last.
-    came: watch::Receiver<(u32, Exit)>,
-    heard: u32,
-}
-
-impl Stop {
-    /// Begins to listen; from here on neither signal ends the process by itself.
-    pub fn listen() -> Result<Stop, Failure> {
-        let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        let mut stop = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
-        let (says, came) = watch::channel((0, Exit::Interrupted));
-        tokio::spawn(async move {
-            while !says.is_closed() {
-                let exit = tokio::select! {
-                    _ = interrupt.recv() => Exit::Interrupted,
-                    _ = terminate.recv() => Exit::Terminated,
-                    _ = stop.recv() => {
-                        terminal::stop_as_told();
-                        continue;
-                    }
-                    () = says.closed() => return,
-                };
-                says.send_modify(|(count, last)| (*count, *last) = (*count + 1, exit));
-            }
-        });
-        Ok(Stop { came, heard: 0 })
-    }
-
-    /// Waits for either; returns the exit that tells which.
-    pub async fn wait_for_signal(&mut self) -> Exit {
-        let heard = self.heard;
-        let Ok(came) = self.came.wait_for(|(count, _)| *count > heard).await.map(|came| *came) else {
-            // The runtime ends.
-            return std::future::pending().await;
-        };
-        self.heard += 1;
-        came.1
     }
 }

@@ -98,7 +98,7 @@ struct Lines {
     end: usize,
 }
 
-struct Writer<'a> {
+struct PlanFormatter<'a> {
     source: &'a Source,
     layout: &'a Layout,
     tree: &'a PlanTree,
@@ -107,7 +107,7 @@ struct Writer<'a> {
 
 /// Writes a text anew.
 pub(super) fn write(source: &Source, before: &Portrait, cares: &[Care], levels: bool) -> String {
-    let writer = Writer { source, layout: &before.layout, tree: &before.tree, ends: line_end(source) };
+    let writer = PlanFormatter { source, layout: &before.layout, tree: &before.tree, ends: line_end(source) };
     let mut written = String::with_capacity(source.text().len() + 64);
     let last_care = cares.last().copied().unwrap_or(Care::Nothing);
     writer.frontmatter(cares[0], &mut written);
@@ -154,7 +154,7 @@ pub(super) fn write(source: &Source, before: &Portrait, cares: &[Care], levels: 
 
 /// Returns the lines that are the author's own and in no value of the tree, each with its section.
 pub(super) fn kept_lines(source: &Source, layout: &Layout, tree: &PlanTree) -> Vec<(usize, String)> {
-    let writer = Writer { source, layout, tree, ends: "\n" };
+    let writer = PlanFormatter { source, layout, tree, ends: "\n" };
     let mut section = 0;
     let mut kept = Vec::new();
     for part in writer.parts() {
@@ -221,7 +221,7 @@ fn take_exit_code(step: Option<&StepTree>, blocks: &mut Vec<Block>, ends: &str) 
     }
 }
 
-impl Writer<'_> {
+impl PlanFormatter<'_> {
     fn parts(&self) -> Vec<Lines> {
         let parts = &self.layout.parts;
         let ends = parts.iter().skip(1).map(|part| part.line).chain([self.source.line_count()]);

@@ -9,7 +9,7 @@ use super::tree::{Kind, NodeTree, Said, Workflow};
 use super::{folders, sub_plans};
 use crate::syntax::source::Source;
 use crate::syntax::values::{on_fail_of, priority_of};
-use crate::text::{Span, Spanned};
+use crate::text::{Span, Spanned, shell_quoted};
 use crate::tree::parse::budget_of;
 use crate::tree::{
     ContractTree, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
@@ -218,6 +218,5 @@ fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
 fn checked_file(node: &NodeTree) -> Option<Spanned<String>> {
     let kind = node.said.text("verify.type")?;
     let path = node.said.text("verify.value").filter(|_| kind.value == "file_exists")?;
-    let quoted = path.value.replace('\'', "'\\''");
-    Some(Spanned::new(format!("test -e '{quoted}'"), path.span))
+    Some(Spanned::new(format!("test -e {}", shell_quoted(&path.value)), path.span))
 }

@@ -49,7 +49,7 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
         ["asks", _, "edit"] => PLAN_FORM_BYTES_MAX,
         _ => FORM_BYTES_MAX,
     };
-    let (bytes, _held) = guard::read_body(&visit.door.api, visit.peer, body, bytes_max).await?;
+    let (bytes, _held) = guard::read_body(&visit.state.api, visit.peer, body, bytes_max).await?;
     let fields = Fields(pairs(&bytes));
     if segments == ["sign-in"] {
         return session::sign_in(visit, address, fields.get("token")).await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{daemon_arguments, refuse_long, refuse_remote};
 use crate::args::AtOnce;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, GOOD, styled};
 

@@ -6,7 +6,7 @@ use planctl_planner::FailedRun;
 
 use super::kept::Record;
 use crate::client::{Client, Handle};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
 

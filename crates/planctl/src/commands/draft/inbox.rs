@@ -8,9 +8,10 @@ use planctl_engine::Answer;
 
 use super::kept::Kept;
 use crate::client::Client;
-use crate::commands::approvals::prompt_drawn;
-use crate::commands::plan::{recorded_exit, recorded_word};
-use crate::commands::{Context, decide};
+use crate::commands::approvals::page::prompt_drawn;
+use crate::commands::recorded::{recorded_exit, recorded_word};
+use crate::context::Context;
+use crate::decide;
 use crate::failure::{Exit, Failure};
 use crate::show;
 

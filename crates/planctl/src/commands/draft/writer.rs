@@ -11,13 +11,14 @@ use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, readin
 use planctl_server::probe::isolation_of;
 
 use super::inbox::Inbox;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::model::{self, Model};
 use crate::show;
+use crate::stop::Stop;
 
 /// The writer.
-pub enum Writer {
+pub enum DraftWriter {
     /// The form of the goal.
     Pattern,
     /// A model.
@@ -26,30 +27,30 @@ pub enum Writer {
     Agent(Agent, Duration),
 }
 
-impl Writer {
+impl DraftWriter {
     /// Returns its name; nothing for a pattern.
     pub fn name(&self) -> Option<String> {
         match self {
-            Writer::Pattern => None,
-            Writer::Model(model) => Some(model.name().to_owned()),
-            Writer::Agent(agent, _) => Some(agent.to_string()),
+            DraftWriter::Pattern => None,
+            DraftWriter::Model(model) => Some(model.name().to_owned()),
+            DraftWriter::Agent(agent, _) => Some(agent.to_string()),
         }
     }
 
     /// Returns the model, where it is one.
     pub fn model(&self) -> Option<&Model> {
         match self {
-            Writer::Model(model) => Some(model),
-            Writer::Pattern | Writer::Agent(..) => None,
+            DraftWriter::Model(model) => Some(model),
+            DraftWriter::Pattern | DraftWriter::Agent(..) => None,
         }
     }
 
     /// Returns a word by which its drafts are told from those of others.
     pub fn key(&self) -> String {
         match self {
-            Writer::Pattern => "pattern".to_owned(),
-            Writer::Model(model) => format!("model {}", model.name()),
-            Writer::Agent(agent, _) => format!("agent {agent}"),
+            DraftWriter::Pattern => "pattern".to_owned(),
+            DraftWriter::Model(model) => format!("model {}", model.name()),
+            DraftWriter::Agent(agent, _) => format!("agent {agent}"),
         }
     }
 
@@ -62,11 +63,11 @@ impl Writer {
         stop: &mut Stop,
     ) -> Result<Answer, Failure> {
         match self {
-            Writer::Pattern => {
+            DraftWriter::Pattern => {
                 Err(Failure::new(Exit::No, "a pattern writes once").help("name a writer: --agent or --model"))
             }
-            Writer::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
-            Writer::Agent(agent, within) => {
+            DraftWriter::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
+            DraftWriter::Agent(agent, within) => {
                 allowance.open(0, None)?;
                 let prompt = prompt.whole();
                 ask_an_agent(context, agent, *within, prompt, allowance, stop).await

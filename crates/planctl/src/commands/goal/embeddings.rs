@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_lang::digest_of_text;
 use planctl_planner::{Intent, Resolver, Source, Vectors, planned, text_to_embed};
 
+use super::super::Context;
 use super::super::draft::kept::Kept;
 use super::super::draft::writer::stopped_failure;
-use super::super::{Context, Stop};
 use crate::failure::Failure;
 use crate::model::{self, named};
+use crate::stop::Stop;
 
 /// How many texts one call asks for.
 const TEXTS_AT_ONCE: usize = 128;

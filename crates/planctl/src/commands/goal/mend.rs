@@ -8,9 +8,10 @@ use crate::commands::draft::failed::NamedRun;
 use crate::commands::draft::inbox::Inbox;
 use crate::commands::draft::kept::Kept;
 use crate::commands::draft::writer::Allowance;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
+use crate::stop::Stop;
 
 /// The exit codes of calls that fail for a reason outside of the plan: the server is away, limits calls, breaks the protocol, or
 /// wants a credential.

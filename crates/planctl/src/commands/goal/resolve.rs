@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_api::wire::draft_asks::DraftQuestion;
+use planctl_api::wire::goal::GoalResolveView;
 use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
@@ -18,9 +19,8 @@ use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
-use super::super::draft::writer::{Allowance, Writer};
-use super::super::plan::shell_word;
-use super::super::{Context, Stop, editing, library};
+use super::super::draft::writer::{Allowance, DraftWriter};
+use super::super::{Context, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
 };
@@ -28,7 +28,9 @@ use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::model::Model;
-use crate::show;
+use crate::plan_files;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 /// A goal that is being resolved, as it is kept.
 #[derive(Default, Serialize, Deserialize)]
@@ -55,7 +57,7 @@ pub(super) struct Record {
 pub(super) struct Asked<'a> {
     pub(super) goal: &'a str,
     pub(super) begun: &'a str,
-    pub(super) writer: Option<&'a Writer>,
+    pub(super) writer: Option<&'a DraftWriter>,
     pub(super) send: Option<&'a str>,
 }
 
@@ -86,7 +88,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     kept.copy(context, &source.goal).await?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
-    let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
+    let entries: Vec<Entry> =
+        plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
     let by_words =
         Resolver { catalog: &catalog, history: &history, sources, vectors: None, entries: &entries };
     let vectors = match &args.embeddings {
@@ -135,23 +138,12 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         let client = Client::open(context).await?;
         view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
     }
-    if context.is_json()? {
-        show::print_json(&view)?;
-    } else {
-        let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
-        if let Some(file) = &view.file {
-            text.push_str(&match args.repair {
-                Some(_) => shown::revision(view.revision.as_ref(), file),
-                None => resolved::next(&view, file),
-            });
-        }
-        show::print(&text)?;
-    }
-    if let (Some(entry), false) = (only_entry(&planned), context.is_json()?) {
-        let command = format!("planctl new --from {}", shell_word(entry));
-        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
-    }
-    match (verified.outcome, is_open) {
+    print_resolved(context, args, &view, only_entry(&planned))?;
+    answer_of(verified.outcome, is_open)
+}
+
+fn answer_of(outcome: Outcome, is_open: bool) -> Answer {
+    match (outcome, is_open) {
         (Outcome::Ok | Outcome::Warning, _) => Ok(Exit::Yes),
         (Outcome::Invalid, true) => Ok(Exit::Waiting),
         (Outcome::Invalid, false) => {
@@ -161,16 +153,42 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     }
 }
 
+/// Prints how a goal was resolved, and the command that makes the plan of the one entry that serves it.
+fn print_resolved(
+    context: &Context,
+    args: &ResolveArgs,
+    view: &GoalResolveView,
+    entry: Option<&str>,
+) -> Result<(), Failure> {
+    if context.is_json()? {
+        show::print_json(view)?;
+    } else {
+        let mut text = resolved::draw(view, args.source.explain, &command(&args.source.goal));
+        if let Some(file) = &view.file {
+            text.push_str(&match args.repair {
+                Some(_) => shown::revision(view.revision.as_ref(), file),
+                None => resolved::next(view, file),
+            });
+        }
+        show::print(&text)?;
+    }
+    if let (Some(entry), false) = (entry, context.is_json()?) {
+        let command = format!("planctl new --from {}", shell_word(entry));
+        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
+    }
+    Ok(())
+}
+
 /// Takes the questions of an earlier beginning back, and forgets it but for the file that it wrote.
 async fn begun_anew(
     context: &Context,
     kept: &Kept,
     goal: &str,
-    writer: Option<&Writer>,
+    writer: Option<&DraftWriter>,
 ) -> Result<Record, Failure> {
     // A record that does not read is forgotten, too.
     let earlier = kept.read::<Record>().ok().flatten().unwrap_or_default();
-    let has_prompts = writer.and_then(Writer::model).is_some_and(Model::asks_person);
+    let has_prompts = writer.and_then(DraftWriter::model).is_some_and(Model::asks_person);
     Inbox::of(kept, &earlier.begun, goal).take_back(context, &earlier.asked, has_prompts).await?;
     // The file is still the goal's own.
     Ok(Record { written: earlier.written, ..Record::default() })

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::cst::CstInputValue;
 use jsonc_parser::json;
 
-use crate::args::{Format, McpClient, McpInstall};
-use crate::commands::Context;
+use crate::args::{McpClient, McpInstall};
 use crate::commands::settings::{self, Change, ended};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{BOLD, styled};
 
 /// The name by which agents know the server.

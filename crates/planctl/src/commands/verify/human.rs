@@ -10,7 +10,7 @@ use planctl_server::probe::Probed;
 
 use super::picture::{is_linear, plan_view, unserved_roles};
 use super::{Looked, is_input, typed};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
 
