@@ -11,7 +11,7 @@ pub use crate::syntax::values::{OnFail, Then};
 pub use mark::Mark;
 pub use parse::allow::Allow;
 
-use planctl_engine::{Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{AskDeadline, Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::syntax::source::Source;
@@ -36,6 +36,8 @@ pub struct PlanTree {
     pub max_visits: Option<Spanned<u16>>,
     /// `**stale_after:**`, in seconds.
     pub stale_after: Option<Spanned<u64>>,
+    /// `**ask_deadline:**`, for every ask of a step that says nothing else.
+    pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**parallel:**`
     pub parallel: Option<Spanned<u16>>,
     /// `**red_first:**`, for every step that says nothing else.
@@ -150,6 +152,8 @@ pub struct StepTree {
     pub judge: Option<Spanned<String>>,
     /// `**judge_by:**`: the model or the role that is asked.
     pub judge_by: Option<Spanned<String>>,
+    /// `**ask_deadline:**`, for the asks of this step.
+    pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**max_retries:**`
     pub max_retries: Option<Spanned<u16>>,
     /// `**max_visits:**`
@@ -266,6 +270,7 @@ fields! {
     Parallel "parallel" plan,
     MaxVisits "max_visits" both,
     RedFirst "red_first" both,
+    AskDeadline "ask_deadline" both,
     Target "target" step,
     Kind "type" step,
     Intent "intent" step,
@@ -300,8 +305,16 @@ fields! {
 
 impl Field {
     /// The plan's own fields.
-    pub const OF_PLANS: &[&str] =
-        &["context", "budget", "priority", "max_visits", "stale_after", "parallel", "red_first"];
+    pub const OF_PLANS: &[&str] = &[
+        "context",
+        "budget",
+        "priority",
+        "max_visits",
+        "stale_after",
+        "ask_deadline",
+        "parallel",
+        "red_first",
+    ];
 
     /// The fields of steps.
     pub const OF_STEPS: &[&str] = &[
@@ -318,6 +331,7 @@ impl Field {
         "folder",
         "approval",
         "on_fail",
+        "ask_deadline",
         "timeout",
         "contract_timeout",
         "changes",
@@ -359,6 +373,7 @@ impl Field {
             | Field::Approval
             | Field::ExitCode
             | Field::OnFail
+            | Field::AskDeadline
             | Field::Timeout
             | Field::ContractTimeout
             | Field::Guard
@@ -413,6 +428,7 @@ impl StepTree {
             red_first: None,
             judge: None,
             judge_by: None,
+            ask_deadline: None,
             max_retries: None,
             max_visits: None,
             needs: None,

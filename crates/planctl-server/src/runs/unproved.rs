@@ -1,8 +1,11 @@
-//! The sentence about a run that is done, which says what of it is not proved. It is counted where records are stored, so that a run of
-//! many steps is told of as cheaply as one of a few.
+//! The sentence about how a run ended. Of one that is done it says what is not proved, which is counted where records are stored, so
+//! that a run of many steps is told of as cheaply as one of a few. Of one that a person ended it says who did so, and why.
 
-use planctl_engine::{Contract, End, Graph, Node, NodeId, Outcomes, RunStatus, view};
-use planctl_store::{StoreError, Unproved};
+use planctl_api::words;
+use planctl_engine::{
+    Answer, Contract, Decision, End, Graph, HumanEvent, Node, NodeId, Outcomes, RunStatus, view,
+};
+use planctl_store::{RunRow, StoreError, Unproved};
 
 use crate::node::services::Services;
 use crate::runs::shown::Shown;
@@ -12,12 +15,48 @@ impl Services {
     pub(super) async fn reason_of(&self, shown: &Shown) -> Result<Option<String>, StoreError> {
         let row = &shown.view.run;
         if row.head.status != (RunStatus::Ended { end: End::Done }) {
-            return Ok(shown.reason());
+            return Ok(shown.reason(self.ended_by(row).await?));
         }
         let (observable, judged) = (observable(&shown.graph), judged_alone(&shown.graph));
         let unproved = self.store.count_unproved(row.id, &observable, &judged).await?;
         Ok(Some(done_line(row.head.settled, unproved)))
     }
+}
+
+impl Services {
+    /// Says who ended a run, where a person or a rule did.
+    async fn ended_by(&self, run: &RunRow) -> Result<Option<String>, StoreError> {
+        match run.head.status {
+            RunStatus::Ended { end: End::Aborted | End::Cancelled } => {
+                let decision = self.store.newest_decision(run.id).await?;
+                Ok(decision.as_ref().and_then(ending_line))
+            }
+            RunStatus::Ended { end: End::Done | End::Failed }
+            | RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Paused => Ok(None),
+        }
+    }
+}
+
+/// Says who ended a run by which answer, and why.
+fn ending_line(human: &HumanEvent) -> Option<String> {
+    let verb = match &human.decision {
+        Decision::Answer { answer: Answer::Reject, .. } => "rejected",
+        Decision::Answer { answer: Answer::Abort, .. } => "aborted",
+        Decision::Cancel => "cancelled",
+        Decision::Answer { .. }
+        | Decision::Submit
+        | Decision::Vote { .. }
+        | Decision::Pause
+        | Decision::Resume { .. }
+        | Decision::Revise { .. } => return None,
+    };
+    let by = words::policy(human.by.as_str()).unwrap_or_else(|| human.by.to_string());
+    let note = human.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    Some(format!("{verb} by {by}{note}"))
 }
 
 /// Returns the nodes that can pass by what their agent's program reports: tasks without a contract.
