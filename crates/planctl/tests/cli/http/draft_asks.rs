@@ -128,7 +128,7 @@ fn m_39a_a_synthesis_of_a_goal_waits_in_the_inbox_and_its_command_lists_it() {
         assert!(shown.out.contains(words), "{words}: {shown:?}");
     }
     let cancelled = house.fixture.planctl(&["approvals", "cancel", &id.to_string(), "--note", "x"]);
-    assert!(cancelled.code == 5 && cancelled.err.contains("of a draft, which is no run"), "{cancelled:?}");
+    assert!(cancelled.code == 5 && cancelled.err.contains("of a draft, not of a run"), "{cancelled:?}");
     let rejected = house.fixture.planctl(&["approvals", "reject", "--note", "too much"]);
     assert_eq!(rejected.code, 0, "{rejected:?}");
     let heard = asked(&house, "heard", &json!([ask]));
