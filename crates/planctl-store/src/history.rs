@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::{
-    AgentSaid, Digest, Event, Excerpt, Fact, HarnessResult, HumanEvent, ItemId, NodeId, Run, RunId,
-    Timestamp, Usage,
+    AgentSaid, Digest, Event, Excerpt, Fact, HarnessResult, ItemId, NodeId, Run, RunId, Timestamp, Usage,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -28,10 +27,6 @@ pub(crate) const HISTORY_OF_NODE: &str = "select run, seq, at, kind, name, cause
 pub(crate) const ANSWER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and name = 'ask_answered' and body ->> 'item' = $2 \
      order by seq limit 1";
-
-pub(crate) const NEWEST_DECISION: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
-     command, body::text as body, hash from history where run = $1 and kind = 'input' \
-     and name in ('human.answered', 'human.cancelled') order by seq desc limit 1";
 
 pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 order by seq desc limit $2";
@@ -424,25 +419,6 @@ impl Store {
             .map(HistoryLine::from_row)
             .collect::<Result<_, _>>()
             .map_err(|error| error.in_run(run))
-    }
-
-    /// Returns the newest answer to an ask of a run, or its cancellation.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
-    pub async fn newest_decision(&self, run: RunId) -> Result<Option<HumanEvent>, StoreError> {
-        let id = stored_run(run);
-        let row = repeated!(self, connection => sqlx::query(NEWEST_DECISION).bind(id).fetch_optional(&mut *connection))?;
-        let Some(row) = row else { return Ok(None) };
-        let line = HistoryLine::from_row(&row).map_err(|error| error.in_run(run))?;
-        Ok(match line.said {
-            Said::Input(input) => match input.event {
-                Event::Human(human) => Some(human),
-                Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
-            },
-            Said::Fact(_) => None,
-        })
     }
 
     /// Returns the newest reports and findings about a node of a run, at most `limit`, in their order.

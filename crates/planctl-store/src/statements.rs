@@ -22,7 +22,6 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("history: newest facts", history::NEWEST_FACTS),
     ("history: newest rests", history::NEWEST_RESTS),
     ("history: newest lines", history::NEWEST_LINES),
-    ("history: newest decision", history::NEWEST_DECISION),
     ("history: newest inputs at", history::NEWEST_INPUTS_AT),
     ("apply: read", apply::READ),
     ("apply: read duplicate", apply::READ_DUPLICATE),

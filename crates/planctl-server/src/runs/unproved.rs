@@ -3,12 +3,15 @@
 
 use planctl_api::words;
 use planctl_engine::{
-    Answer, Contract, Decision, End, Graph, HumanEvent, Node, NodeId, Outcomes, RunStatus, view,
+    Answer, Contract, Decision, End, Event, Graph, HumanEvent, Node, NodeId, Outcomes, RunStatus, view,
 };
-use planctl_store::{RunRow, StoreError, Unproved};
+use planctl_store::{RunRow, Said, StoreError, Unproved};
 
 use crate::node::services::Services;
 use crate::runs::shown::Shown;
+
+/// Among how many of the last lines of its history stands what ended a run; facts that followed from it come after.
+const LAST_LINES: i64 = 50;
 
 impl Services {
     /// Says what a run that is done rests on; of any other run, why it ended or stands still.
@@ -28,8 +31,14 @@ impl Services {
     async fn ended_by(&self, run: &RunRow) -> Result<Option<String>, StoreError> {
         match run.head.status {
             RunStatus::Ended { end: End::Aborted | End::Cancelled } => {
-                let decision = self.store.newest_decision(run.id).await?;
-                Ok(decision.as_ref().and_then(ending_line))
+                let lines = self.store.newest_lines(run.id, LAST_LINES).await?;
+                Ok(lines.iter().rev().find_map(|line| match &line.said {
+                    Said::Input(input) => match &input.event {
+                        Event::Human(human) => ending_line(human),
+                        Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
+                    },
+                    Said::Fact(_) => None,
+                }))
             }
             RunStatus::Ended { end: End::Done | End::Failed }
             | RunStatus::New
