@@ -883,7 +883,7 @@ pub struct VoteView {
     pub void: Option<String>,
 }
 
-/// The answer of a rule to an ask that nobody answers in time.
+/// The answer of a rule, or of the plan's own text, to an ask that nobody answers in time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DeadlineView {
@@ -892,7 +892,7 @@ pub struct DeadlineView {
     pub at: String,
     /// The answer, in the word of the command line.
     pub answer: String,
-    /// The rule's name in the configuration.
+    /// The rule's name in the configuration; `the plan` where the plan's own text says it.
     pub rule: String,
 }
 
@@ -1216,6 +1216,9 @@ pub struct PlanView {
     pub git: String,
     /// The limits of a run.
     pub budget: BudgetView,
+    /// How long asks wait, and the answer then: of the whole plan, and of each step that says so itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask_deadlines: Vec<String>,
     /// The steps that agents work on.
     pub steps: Vec<PlanStepView>,
     /// The steps at which something else happens: calls, decisions, questions, checkpoints.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Shortfall;
 use crate::contract::PromptToJudge;
-use crate::graph::{Fidelity, WorkKind};
+use crate::graph::{AskDeadline, Fidelity, WorkKind};
 use crate::ids::{At, ItemId, NodeId, Role, RunId};
 use crate::pace::Handover;
 use crate::run::{Failure, Note};
@@ -191,6 +191,9 @@ pub struct Ask {
     /// The prompt that waits, of a prompt approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Box<PromptToJudge>>,
+    /// The answer that the plan's own text gives to it, where nobody gives one in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<AskDeadline>,
 }
 
 /// Why a person is needed.

@@ -166,6 +166,7 @@ impl<'p> Lowering<'p> {
             backoff: self.backoff(node),
             profile: self.profile(node).filter(|_| is_task).map(Box::new),
             confirmation: self.confirmation(at, node).map(Box::new),
+            ask_deadline: node.said.ask_deadline().map(|deadline| deadline.value),
             ..Node::new(node.id.value.as_str(), node.title(), kind)
         }
     }
@@ -374,6 +375,7 @@ impl<'p> Lowering<'p> {
                     .said
                     .number("max_restarts")
                     .map_or(Limits::default().restarts, |most| most.value),
+                ask_deadline: workflow.said.ask_deadline().map(|deadline| deadline.value),
                 ..Limits::default()
             },
             priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),

@@ -10,7 +10,7 @@ pub mod workflow;
 pub use crate::syntax::values::{OnFail, Then};
 pub use mark::Mark;
 
-use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{AskDeadline, Budget, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::syntax::source::Source;
@@ -35,6 +35,8 @@ pub struct PlanTree {
     pub max_visits: Option<Spanned<u16>>,
     /// `**stale_after:**`, in seconds.
     pub stale_after: Option<Spanned<u64>>,
+    /// `**ask_deadline:**`, for every ask of a step that says nothing else.
+    pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**parallel:**`
     pub parallel: Option<Spanned<u16>>,
     /// `**red_first:**`, for every step that says nothing else.
@@ -134,6 +136,8 @@ pub struct StepTree {
     pub judge: Option<Spanned<String>>,
     /// `**judge_by:**`: the model or the role that is asked.
     pub judge_by: Option<Spanned<String>>,
+    /// `**ask_deadline:**`, for the asks of this step.
+    pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**max_retries:**`
     pub max_retries: Option<Spanned<u16>>,
     /// `**max_visits:**`
@@ -244,6 +248,7 @@ fields! {
     Parallel "parallel" plan,
     MaxVisits "max_visits" both,
     RedFirst "red_first" both,
+    AskDeadline "ask_deadline" both,
     Target "target" step,
     Kind "type" step,
     Intent "intent" step,
@@ -275,8 +280,16 @@ fields! {
 
 impl Field {
     /// The plan's own fields.
-    pub const OF_PLANS: &[&str] =
-        &["context", "budget", "priority", "max_visits", "stale_after", "parallel", "red_first"];
+    pub const OF_PLANS: &[&str] = &[
+        "context",
+        "budget",
+        "priority",
+        "max_visits",
+        "stale_after",
+        "ask_deadline",
+        "parallel",
+        "red_first",
+    ];
 
     /// The fields of steps.
     pub const OF_STEPS: &[&str] = &[
@@ -290,6 +303,7 @@ impl Field {
         "tool",
         "arguments",
         "on_fail",
+        "ask_deadline",
         "timeout",
         "contract_timeout",
         "changes",
@@ -328,6 +342,7 @@ impl Field {
             | Field::Tool
             | Field::ExitCode
             | Field::OnFail
+            | Field::AskDeadline
             | Field::Timeout
             | Field::ContractTimeout
             | Field::Guard
@@ -382,6 +397,7 @@ impl StepTree {
             red_first: None,
             judge: None,
             judge_by: None,
+            ask_deadline: None,
             max_retries: None,
             max_visits: None,
             needs: None,

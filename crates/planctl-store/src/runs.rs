@@ -28,6 +28,7 @@ use crate::rows::{from_json, optional_time_at, records, run_id, stored_run, stor
 use crate::store::Store;
 use crate::sub_plans::AroundRow;
 use crate::worktrees::WorktreeRow;
+pub(crate) use asks::ask_deadline;
 pub(crate) use asks::{ASK, ASKS, ASKS_LAPSED, ASKS_NUMBERED};
 pub use asks::{AskDeadline, AskRow, LapsedAsk};
 pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};

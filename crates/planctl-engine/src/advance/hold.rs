@@ -70,7 +70,16 @@ pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question
 
 /// Returns an ask that shows nothing yet.
 fn bare(kind: AskKind, reason: Reason) -> Ask {
-    Ask { kind, reason, message: None, failure: None, shortfall: None, options: Vec::new(), prompt: None }
+    Ask {
+        kind,
+        reason,
+        message: None,
+        failure: None,
+        shortfall: None,
+        options: Vec::new(),
+        prompt: None,
+        deadline: None,
+    }
 }
 
 /// Opens an ask. A node that waits for a person is left by the answer alone. Edges chosen before that the run has not
@@ -87,7 +96,8 @@ fn open_ask(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal>
         turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason, message });
     }
     turn.facts.push(Fact::AskOpened { node: node.clone(), item: item.clone(), kind, reason, shortfall });
-    let ask = Box::new(ask);
+    let deadline = turn.graph.ask_deadline(node).and_then(|deadline| deadline.among(kind.answers()));
+    let ask = Box::new(Ask { deadline, ..ask });
     turn.effects.push(Effect::Dispatch(Box::new(Item {
         id: item,
         run: turn.run.id,

@@ -11,7 +11,7 @@ use planctl_engine::{
 };
 use planctl_harness::{Baseline, JudgePrompt};
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
-use planctl_store::{AskRow, DayRaise, NewVote, Page, RunRow, Said, StoreError};
+use planctl_store::{AskDeadline, AskRow, DayRaise, NewVote, Page, RunRow, Said, StoreError};
 
 use super::draft_asks::draft_ask_view;
 use super::options::{option_chosen, option_views};
@@ -648,14 +648,19 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         leads_to: option_views(graph, &row.at.node, &row.ask.options),
         usual: default_answer(row, graph),
         blocks: None,
-        deadline: row.deadline.as_ref().filter(|_| row.is_open).map(|deadline| DeadlineView {
-            at: moment(deadline.at),
-            answer: deadline.answer.clone(),
-            rule: deadline.rule.clone(),
-        }),
+        deadline: row.deadline.as_ref().filter(|_| row.is_open).map(deadline_view),
         about: about_line(row, graph),
         opened_at: moment(row.created_at),
         answer,
+    }
+}
+
+/// Shows when an ask that nobody has answered is answered, and how.
+pub(super) fn deadline_view(deadline: &AskDeadline) -> DeadlineView {
+    DeadlineView {
+        at: moment(deadline.at),
+        answer: deadline.answer.word().to_owned(),
+        rule: deadline.rule.clone(),
     }
 }
 

@@ -124,6 +124,7 @@ fn strip_head(mut tree: PlanTree) -> PlanTree {
         priority,
         max_visits,
         stale_after,
+        ask_deadline,
         parallel,
         red_first,
         steps_heading,
@@ -140,6 +141,7 @@ fn strip_head(mut tree: PlanTree) -> PlanTree {
     priority.iter_mut().for_each(clear_span);
     max_visits.iter_mut().for_each(clear_span);
     stale_after.iter_mut().for_each(clear_span);
+    ask_deadline.iter_mut().for_each(clear_span);
     parallel.iter_mut().for_each(clear_span);
     red_first.iter_mut().for_each(clear_span);
     *steps_heading = steps_heading.map(|_| Span::default());
@@ -174,6 +176,7 @@ fn strip_step(mut step: StepTree) -> StepTree {
         red_first,
         judge,
         judge_by,
+        ask_deadline,
         max_retries,
         max_visits,
         needs,
@@ -202,6 +205,7 @@ fn strip_step(mut step: StepTree) -> StepTree {
     changes.iter_mut().chain(protects).chain(locks).for_each(clear_span);
     guard.iter_mut().for_each(clear_span);
     red_first.iter_mut().for_each(clear_span);
+    ask_deadline.iter_mut().for_each(clear_span);
     [max_retries, max_visits].into_iter().flatten().for_each(clear_span);
     needs.iter_mut().for_each(clear_span);
     needed_templates.iter_mut().for_each(clear_span);

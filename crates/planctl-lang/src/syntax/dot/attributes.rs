@@ -23,6 +23,8 @@ pub(crate) enum Value {
     Duration,
     /// The policy for a failure: `**on_fail:**` of plans, or a word of library entries.
     Policy,
+    /// A time, and an answer that stops: `24 h, then reject`.
+    AskDeadline,
     /// `file:` and `topic:` references, between commas or on lines.
     References,
     /// One of these words.
@@ -73,7 +75,7 @@ const fn left_out(of: Of, key: &'static str, why: &'static str) -> AttributeSpec
 }
 
 use Of::{Edge, Graph, Node};
-use Value::{Duration, Flag, Policy, References, Text, Whole, Word};
+use Value::{AskDeadline, Duration, Flag, Policy, References, Text, Whole, Word};
 
 const KNOWN: &[AttributeSpec] = &[
     // A1–A7, A20
@@ -101,6 +103,7 @@ const KNOWN: &[AttributeSpec] = &[
     known(Graph, "max_restarts", VISITS),
     known(Graph, "max_parallel", PARALLEL),
     known(Graph, "stale_after", Duration),
+    known(Graph, "ask_deadline", AskDeadline),
     known(Graph, "budget", Text),
     known(Graph, "priority", Word(&["low", "normal", "high", "urgent"])),
     known(Graph, "parallel_edges", Flag),
@@ -164,6 +167,7 @@ const KNOWN: &[AttributeSpec] = &[
     known(Node, "locks", Text),
     known(Node, "workspace", Word(&["shared", "worktree"])),
     known(Node, "on_fail", Policy),
+    known(Node, "ask_deadline", AskDeadline),
     // Section 2.4, ruling 8.
     known(Node, "escalate", Text),
     known(Node, "pace_level", PACE),
@@ -378,6 +382,11 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
             );
             found.push(refused("nothing that can follow a failure".to_owned(), help));
         }
+        AskDeadline => {
+            if let Err(unread) = values::ask_deadline(text) {
+                found.push(refused(unread.why, unread.help));
+            }
+        }
         References => {
             let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
             let mut wrong = entries.filter(|entry| {
@@ -418,7 +427,7 @@ pub(crate) fn json_value(of: Of, key: &str, value: &str) -> serde_json::Value {
     let read = match find(of, key).map(|known| known.value) {
         Some(Whole(..)) => as_number(),
         Some(Flag) => as_flag(),
-        Some(Text | Duration | Policy | References | Word(_)) | None => None,
+        Some(Text | Duration | Policy | AskDeadline | References | Word(_)) | None => None,
     };
     read.unwrap_or_else(|| serde_json::Value::from(value))
 }

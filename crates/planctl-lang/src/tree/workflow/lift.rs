@@ -6,6 +6,7 @@ use planctl_engine::{
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Said, Workflow};
+use crate::syntax::values::ask_deadline_words;
 use crate::text::{Span, Spanned};
 
 /// Makes the tree of a graph: the start first, then the steps as they are numbered, then what else is there.
@@ -50,6 +51,7 @@ fn node_tree(node: &Node) -> NodeTree {
         node.backoff.is_some() && Backoff::from_word(word).is_some_and(|(own, _)| own == node.backoff)
     });
     say("retry_policy", waits.unwrap_or_default().to_owned());
+    say("ask_deadline", node.ask_deadline.map(ask_deadline_words).unwrap_or_default());
     match &node.kind {
         NodeKind::Task(task) => {
             task_said(task, &mut say);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::condition::Key;
-use planctl_engine::{On, Subscription, WorkKind};
+use planctl_engine::{AskDeadline, On, Subscription, WorkKind};
 
 use super::needs::sound_needs;
 use super::pipeline::{on_named, read_condition, say_condition};
@@ -11,6 +11,7 @@ use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::condition;
 use crate::syntax::source::Source;
+use crate::syntax::values::ask_deadline_words;
 use crate::text::limits::EDGES_MAX;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
@@ -35,6 +36,7 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
     say("max_visits", tree.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
     say("max_parallel", tree.parallel.as_ref().map(|most| (most.value.to_string(), most.span)));
     say("stale_after", tree.stale_after.as_ref().map(|limit| (format!("{}s", limit.value), limit.span)));
+    say("ask_deadline", tree.ask_deadline.as_ref().map(deadline));
     // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
     say("parallel_edges", Some(("true".to_owned(), top)));
     workflow.nodes.push(NodeTree::new(
@@ -89,6 +91,7 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
     say("judge_by", text(&step.judge_by));
     say("max_visits", step.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
     say("max_retries", step.max_retries.as_ref().map(|most| (most.value.to_string(), most.span)));
+    say("ask_deadline", step.ask_deadline.as_ref().map(deadline));
     say("on_fail", step.on_fail.as_ref().map(|policy| (source.slice(policy.span).to_owned(), policy.span)));
     say(
         "needs",
@@ -127,6 +130,10 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         read_condition(source, when, found);
     }
     node
+}
+
+fn deadline(deadline: &Spanned<AskDeadline>) -> (String, Span) {
+    (ask_deadline_words(deadline.value), deadline.span)
 }
 
 fn kind_of(kind: StepKind) -> Kind {

@@ -22,7 +22,8 @@ pub struct Markdown {
 
 /// The attributes of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
 const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
-const FIELDS_AFTER: [&str; 5] = ["judge_by", "on_fail", "max_retries", "max_visits", "contract_timeout"];
+const FIELDS_AFTER: [&str; 6] =
+    ["judge_by", "on_fail", "max_retries", "max_visits", "contract_timeout", "ask_deadline"];
 const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
 /// Attributes that are written elsewhere, or mean nothing outside of DOT.
 const ELSEWHERE: [&str; 15] = [
@@ -56,9 +57,12 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
             text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
         }
     }
-    for (field, key) in
-        [("max_visits", "max_visits"), ("stale_after", "stale_after"), ("parallel", "max_parallel")]
-    {
+    for (field, key) in [
+        ("max_visits", "max_visits"),
+        ("stale_after", "stale_after"),
+        ("ask_deadline", "ask_deadline"),
+        ("parallel", "max_parallel"),
+    ] {
         if let Some(said) = workflow.said.text(key) {
             text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
         }
@@ -70,6 +74,7 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
         "priority",
         "max_visits",
         "stale_after",
+        "ask_deadline",
         "max_parallel",
         "parallel_edges",
     ];

@@ -32,6 +32,7 @@ pub(crate) fn steps(source: &Source, workflow: &Workflow) -> PlanTree {
         priority: said("priority").and_then(|said| Some(Spanned::new(priority_of(&said.value)?, said.span))),
         max_visits: workflow.said.number("max_visits"),
         stale_after: workflow.said.seconds("stale_after"),
+        ask_deadline: workflow.said.ask_deadline(),
         parallel: workflow.said.number("max_parallel"),
         ..PlanTree::default()
     };
@@ -69,6 +70,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
     step.judge = said.text("judge").cloned();
     step.judge_by = said.text("judge_by").cloned();
     step.max_visits = said.number("max_visits");
+    step.ask_deadline = said.ask_deadline();
     step.on_fail = policy(node);
     // R1, R2: the node's own, else the graph's, else none; a preset says how often where no number does.
     let preset = |said: &Said| {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
+use planctl_engine::{AskDeadline, On};
 
 use crate::syntax::dot::{flag, seconds, whole};
-use crate::syntax::values::on_fail_of;
+use crate::syntax::values::{ask_deadline, on_fail_of};
 use crate::text::{Span, Spanned};
 
 /// A graph as read; an unreadable part is absent here and named by a finding.
@@ -294,6 +294,12 @@ impl Said {
     pub fn seconds(&self, key: &str) -> Option<Spanned<u64>> {
         let said = self.text(key)?;
         Some(Spanned::new(seconds(&said.value)?, said.span))
+    }
+
+    /// Returns how long an ask waits, and the answer then, where it is said.
+    pub fn ask_deadline(&self) -> Option<Spanned<AskDeadline>> {
+        let said = self.text("ask_deadline")?;
+        Some(Spanned::new(ask_deadline(&said.value).ok()?, said.span))
     }
 
     /// Returns the entries of a list that is said under a name: lines, or words between commas.
