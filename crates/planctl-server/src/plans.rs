@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Actor, Answer, AskKind, Decision, Digest, End, Graph, NodeId, RunId, RunStatus, changed_nodes,
+    Actor, Answer, AskKind, Budget, Decision, Digest, End, Graph, NodeId, Refusal, RunId, RunStatus,
+    changed_nodes,
 };
 use planctl_harness::{Baseline, FolderIdentity};
 use planctl_lang::Source;
@@ -503,13 +504,38 @@ impl Services {
     ) -> Result<(), ServiceError> {
         let old = self.store.revision(run.plan, &run.revision).await?;
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
+        let budget_max = self.set_aside_for_revision(run, &new.graph).await?;
         self.bind_approval(run.id, approval, sub_plans).await?;
         let decision = Decision::Revise {
             revision: checked.verification.digest.clone(),
             changed: changed_nodes(&old.graph, &new.graph),
+            budget_max,
         };
         self.decide(run.id, decision, approval.note.as_deref()).await?;
         Ok(())
+    }
+
+    /// Sets aside what the run of a sub-plan may use with another graph, in the budget around it; returns as much as it may use at
+    /// all (P15). `None` where the run is within no other.
+    async fn set_aside_for_revision(
+        &self,
+        run: &RunRow,
+        new: &Graph,
+    ) -> Result<Option<Budget>, ServiceError> {
+        let Some(around) = &run.around else { return Ok(None) };
+        let most = self.store.budget_max_for(run, &around.item).await?;
+        match self.store.set_aside(run, around, new.budget().within(most)).await {
+            Err(StoreError::Refused(Refusal::NotLeft)) => Err(ServiceError::Conflict {
+                what: format!(
+                    "approve another text of {}: another step took what was left meanwhile",
+                    run.name
+                ),
+                next: Next::approve(&run.plan_path),
+            }),
+            // The run around it has not heard that this one began, so all that is left is set aside, or it waits no more.
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(Some(most)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Lets a run go by an approval that was given under the configuration of the caller, which may be newer than the run:

@@ -18,7 +18,9 @@ pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(),
         Decision::Cancel => cancel(turn, event),
         Decision::Pause => pause(turn, event),
         Decision::Resume { from } => resume(turn, event, from.as_ref()),
-        Decision::Revise { changed, .. } => revise::apply_revision(turn, changed),
+        Decision::Revise { changed, budget_max, .. } => {
+            revise::apply_revision(turn, changed, budget_max.unwrap_or_default())
+        }
     }
 }
 

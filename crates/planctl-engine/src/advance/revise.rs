@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::budget::Budget;
 use crate::contract::RedFirst;
 use crate::event::Refusal;
 use crate::graph::{Graph, Node, NodeKind};
@@ -51,7 +52,11 @@ pub(super) fn reopen(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
 /// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
 ///
 /// It goes on once it is admitted: another run may have the workspace by now.
-pub(super) fn apply_revision(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
+pub(super) fn apply_revision(
+    turn: &mut Turn<'_>,
+    changed: &[NodeId],
+    budget_max: Budget,
+) -> Result<(), Refusal> {
     if turn.run.head.status != RunStatus::Paused {
         return Err(Refusal::NotActive);
     }
@@ -68,7 +73,7 @@ pub(super) fn apply_revision(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<
         }
     }
     let head = &mut turn.run.head;
-    let planned = turn.graph.budget();
+    let planned = turn.graph.budget().within(budget_max);
     // Amounts that people added to the old revision's budget are kept; a part without limit stays without.
     head.budget.tokens = planned.tokens.map(|limit| limit.max(head.budget.tokens.unwrap_or(0)));
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));

@@ -256,7 +256,7 @@ async fn revise_scene(world: &World, run: RunId) {
     };
     world.store.save_revision(&revision).await.unwrap();
     let nodes = planctl_engine::changed_nodes(&world.graph, &graph);
-    let event = human(Decision::Revise { revision: changed, changed: nodes });
+    let event = human(Decision::Revise { revision: changed, changed: nodes, budget_max: None });
     world.store.apply(run, &event, &person(None), None).await.unwrap();
     world.admit(run).await.unwrap();
     assert_done(both(world, run).await);
