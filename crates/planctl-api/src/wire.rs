@@ -32,6 +32,7 @@ mod salute;
 pub mod schema;
 mod sessions;
 mod settings;
+mod timeline;
 pub mod tools;
 mod topics;
 mod traversal;
@@ -48,7 +49,7 @@ pub use library::{
 };
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
-pub use plans::{KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};
+pub use plans::{KeptDecision, KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};
 pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use run_page::{PictureView, RunPage, StepTally};
 pub use salute::{
@@ -56,6 +57,7 @@ pub use salute::{
 };
 pub use sessions::{CheckView, GuardList, GuardView, GuideState, GuideView, SessionStep, SessionView};
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
+pub use timeline::{BarKind, TimelineBar, TimelineLane, TimelineView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};
 pub use workers::{
@@ -100,7 +102,7 @@ impl RunState {
     ];
 
     /// Returns the word that JSON uses.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             RunState::AwaitingApproval => "awaiting_approval",
             RunState::Queued => "queued",

@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
+pub(crate) use crate::plans::revisions::KnownFile;
 use crate::plans::start::{refuse_missing_programs, settings_json};
 use crate::plans::sub_plans::Home;
 use crate::runs::policy_approvals::policy_of;

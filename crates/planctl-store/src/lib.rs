@@ -71,7 +71,7 @@ pub use messages::{
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
-    TEXT_CHANGED, WorkspaceId,
+    RevisionRow, TEXT_CHANGED, TextDecision, WorkspaceId,
 };
 pub use proof::Proof;
 pub use queue::{
@@ -83,6 +83,7 @@ pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskDeadline, LapsedAsk};
 pub use runs::{
     AskRow, NewRun, OpenItem, Records, RefusalRow, RunRow, RunView, ServedRole, WaitingAsk, WaitingRun,
+    WantedRuns,
 };
 pub use server::ServerFacts;
 pub use sqlx::postgres::PgConnectOptions;
