@@ -93,7 +93,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::EpochBegan { epoch, after, node, kept } => {
             let kept = if kept.is_empty() { String::new() } else { format!("; kept: {}", kept.join(", ")) };
             format!(
-                "the run began anew at {} after {}, for the {} time{kept}",
+                "the run started over at {} after {}, for the {} time{kept}",
                 name(node),
                 name(after),
                 nth(*epoch)
@@ -127,14 +127,14 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!("the branches were merged at {}: {files} changed in the workspace", name(node))
         }
         Fact::MergeConflicted { node, files } => {
-            format!("what the branches did does not fit together at {}: {}", name(node), files.join(", "))
+            format!("the changes of the branches conflict at {}: {}", name(node), files.join(", "))
         }
         Fact::SubPlanBegan { node, run } => format!("the plan of {} runs as {run}", name(node)),
         Fact::SubPlanEnded { node, name: run, end, .. } => {
             format!("{run}, the run of {}, {}", name(node), end_words(*end))
         }
         Fact::BranchesJoined { node, met, failed } => {
-            format!("{met} branches came well into {}, and {failed} failed", name(node))
+            format!("{met} branches succeeded at {}, and {failed} failed", name(node))
         }
         Fact::GoalUnmet { node, retry: Some(retry) } => {
             format!("{} has not passed, so the run goes on at {}", name(node), name(retry))
@@ -180,18 +180,21 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::NodeResting { node, attempt, deliveries, message, .. } => {
             format!(
-                "attempt {attempt} of {} could not be worked ({message}); delivery {deliveries} lost",
+                "attempt {attempt} of {} could not be worked on ({message}); delivery {deliveries} was lost",
                 name(node)
             )
         }
         Fact::NodeInterrupted { node, attempt, .. } => {
-            format!("attempt {attempt} of {} was interrupted by our own stop and went out again", name(node))
+            format!(
+                "attempt {attempt} of {} was interrupted because planctl stopped, and was handed out again",
+                name(node)
+            )
         }
         Fact::GateRepeated { node, purpose: Purpose::Rehearsal, why, .. } => {
-            format!("the contract of {} told nothing before the work ({why}) and ran again", name(node))
+            format!("the contract of {} was inconclusive before the work ({why}) and ran again", name(node))
         }
         Fact::GateRepeated { node, attempt, why, .. } => {
-            format!("the gate of {} told nothing at attempt {attempt} ({why}) and ran again", name(node))
+            format!("the gate of {} was inconclusive at attempt {attempt} ({why}) and ran again", name(node))
         }
         Fact::AskOpened { kind: AskKind::Plan, shortfall: None, .. } => {
             "the plan waits for approval".to_owned()
@@ -227,10 +230,10 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!("{} went to the {role}, at PACE level {to}: {}", name(node), reason_words(*reason))
         }
         Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
-        Fact::PlanExpired { turns: Some(turns), .. } => format!("nothing got further for {turns} turns"),
+        Fact::PlanExpired { turns: Some(turns), .. } => format!("nothing made progress for {turns} turns"),
         Fact::PlanExpired { seconds, turns: None } => format!("nothing moved for {seconds} s"),
         Fact::NodeReopened { node, by, note } => {
-            format!("{by} has {} done anew{}", name(node), quoted(note.as_deref()))
+            format!("{by} has {} done again{}", name(node), quoted(note.as_deref()))
         }
         Fact::PlanPaused { node: Some(node), .. } => {
             format!("the run waits for another revision, asked for at {}", name(node))
@@ -316,9 +319,9 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),
         Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
-        Failing::Inconclusive { message } => format!("the gate told nothing: {message}"),
+        Failing::Inconclusive { message } => format!("the gate was inconclusive: {message}"),
         Failing::SubPlan { name, end: End::Done } => {
-            format!("its run {name} is done, and what it is to bring about does not hold")
+            format!("its run {name} is done, but its expected effect does not hold")
         }
         Failing::SubPlan { name, end } => format!("its run {name} {}", end_words(*end)),
         Failing::Conflict { branch, files, .. } => {
@@ -422,21 +425,21 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Submitted => "may this plan run?",
         Reason::Exhausted => "its attempts are used up",
         Reason::NoEdge => "no edge fits the outcome",
-        Reason::Undelivered => "no worker could run it, time after time",
+        Reason::Undelivered => "no worker could run it, in several deliveries",
         Reason::Permission => "the worker lacks a permission",
-        Reason::Interrupted => "our own stops interrupted it, time after time",
-        Reason::Inconclusive => "the gate told nothing, time after time",
+        Reason::Interrupted => "it was interrupted repeatedly, because planctl stopped",
+        Reason::Inconclusive => "the gate was inconclusive repeatedly",
         Reason::NotRed => "its contract was not red before the work",
         Reason::Stale => "the run stood still for too long",
-        Reason::AttemptsLimit => "the run has made as many attempts as a run may",
+        Reason::AttemptsLimit => "the run has reached its limit of attempts",
         Reason::VisitsLimit => "its visits are used up",
         Reason::Budget => "the budget does not suffice",
-        Reason::Asked => "the worker asks",
-        Reason::Reentered => "it is entered anew",
-        Reason::Planned => "the plan has a person asked here",
-        Reason::SameFailure => "it failed in the same way time after time",
+        Reason::Asked => "the worker has a question",
+        Reason::Reentered => "it is entered again",
+        Reason::Planned => "the plan asks a person here",
+        Reason::SameFailure => "it failed repeatedly in the same way",
         Reason::Proposed => "the worker proposes a further step",
-        Reason::Conflict => "what its branches did does not fit together",
+        Reason::Conflict => "the changes of its branches conflict",
         Reason::Effect => "a person has to allow it",
         Reason::Prompt => "a person has to approve the prompt to its judge",
         Reason::Day => "the budget of the day is used up",
@@ -472,7 +475,7 @@ fn rehearsal_words(showed: RehearsalResult) -> &'static str {
     match showed {
         RehearsalResult::Red => "it can fail, as it should",
         RehearsalResult::Green => "its pass will prove nothing",
-        RehearsalResult::Tampered => "it can't be told whether it can fail",
+        RehearsalResult::Tampered => "whether it can fail is unknown",
     }
 }
 
@@ -482,7 +485,7 @@ fn choosing_words(choosing: &Choosing) -> String {
         Decider::Outcome => return String::new(),
         Decider::Label => "its label was preferred",
         Decider::Suggestion => "the worker suggested it",
-        Decider::Weight => "nothing else decided but weight and name",
+        Decider::Weight => "only weight and name decided",
     };
     format!(" ({decided})")
 }

@@ -421,30 +421,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_output_is_cut_to_its_end_within_the_bytes_of_a_page() {
-        let lines: String = (0..10_000).map(|line| format!("line {line}\n")).collect();
-        let cut = tail(&lines, 40);
-        assert!(cut.is_cut && cut.lines == 40 && cut.text.ends_with("line 9999"), "{}", cut.text);
-        let flood = "ä".repeat(1 << 20);
-        assert!(tail(&flood, 40).text.len() <= PRINTED_BYTES_MAX + 4);
-        assert_eq!(tail("\u{1b}[31mred\u{1b}[0m\n", 40).text, "red");
-    }
-
-    #[test]
-    fn a_long_output_comes_in_parts_that_together_are_the_whole() {
-        let lines: String = (1..=20_000).map(|line| format!("line {line}\n")).collect();
-        let long = format!("{lines}{}\nend\n", "ä".repeat(40_000));
-        let last = part(&long, None);
-        assert!(last.number == last.count && last.text.ends_with("end\n"), "{}", last.text);
-        let parts: Vec<Part> = (1..=last.count).map(|number| part(&long, Some(number))).collect();
-        assert!(parts.iter().all(|part| !part.text.is_empty() && part.text.len() <= PART_BYTES_MAX));
-        assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), long);
-        let second = &parts[1];
-        assert!(second.text.starts_with(&format!("line {}\n", second.first_line)), "{}", second.first_line);
-        assert_eq!((part("", None).count, part("a\n", Some(9)).number), (1, 1));
-    }
-
-    #[test]
     fn the_line_that_says_what_is_wrong_is_marked_where_it_is_shown() {
         let telling = || Some("FAILED: 401 != 200".to_owned());
         let cut = tail_marked("ok\n\u{1b}[31mFAILED: 401 != 200\u{1b}[0m\nsee log\n", 40, telling());

@@ -30,7 +30,7 @@ fn the_first_step_that_passes_no_longer_is_done_anew_with_all_that_follows() {
     assert_eq!(fixture.read("worked"), "1\n2\n3\n2\n3\n", "step 1 passes and is not done again");
     let why = fixture.planctl(&["why", "@last", "2"]);
     assert!(
-        why.out.contains("ann has step 2 \"Two\" done anew: \"recheck: contract exit 1\""),
+        why.out.contains("ann has step 2 \"Two\" done again: \"recheck: contract exit 1\""),
         "{}",
         why.out
     );
