@@ -245,7 +245,7 @@ fn card(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String
     if !is_end && kind != Kind::Task {
         small.push(shape.word());
     }
-    if let Some(role) = node.said.text("target") {
+    if let Some(role) = node.attributes.target.text() {
         small.push(role.value.as_str());
     }
     let mut lines = Vec::new();

@@ -1,7 +1,5 @@
 //! P5xx: a budget that no run of this many steps could keep.
 
-use std::time::Duration;
-
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::duration_words;
@@ -44,13 +42,12 @@ fn too_short(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let Some(time) = budget.value.time else { return };
     let timeouts = lint.tree.steps.iter().filter_map(|step| Some((step, step.timeout.as_ref()?)));
     let longest = timeouts.max_by_key(|(_, timeout)| timeout.value);
-    let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time.as_secs()) else { return };
-    let words = |seconds: u64| duration_words(Duration::from_secs(seconds));
+    let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time) else { return };
     let message = format!(
         "step {} may work for {}, and the budget of the whole plan is {}",
         escape(&step.number_text()),
-        words(timeout.value),
-        words(time.as_secs())
+        duration_words(timeout.value),
+        duration_words(time)
     );
     let short = Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before");
     found.push(short.at(timeout.span, "this step's").help("give the plan more time, or the step less"));

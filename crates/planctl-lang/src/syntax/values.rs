@@ -1,6 +1,7 @@
 //! Reads the small languages of field values: durations, budgets, policies, exit codes.
 
-use planctl_engine::Priority;
+use std::fmt;
+use std::time::Duration;
 
 use crate::diagnostic::did_you_mean;
 use crate::text::limits::RETRIES_MAX;
@@ -40,6 +41,26 @@ impl Then {
             Then::Warn => "warn",
         }
     }
+}
+
+impl fmt::Display for OnFail {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let then = self.then.map(Then::verb);
+        match (self.retries, then) {
+            (None | Some(0), then) => out.write_str(then.unwrap_or_default()),
+            (Some(retries), None) => write!(out, "retry({retries})"),
+            (Some(retries), Some(then)) => write!(out, "retry({retries}), then {then}"),
+        }
+    }
+}
+
+/// Where a step works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorkspaceMode {
+    /// The run's workspace.
+    Shared,
+    /// A git worktree of its own.
+    Worktree,
 }
 
 /// The reason that a value can't be read, and the values that are allowed.
@@ -92,17 +113,6 @@ fn split_then(text: &str) -> (&str, Option<&str>) {
     match text.split_once(" then ") {
         Some((first, rest)) => (first.trim(), Some(rest.trim())),
         None => (text, None),
-    }
-}
-
-/// Returns the priority of this name.
-pub(crate) fn priority_of(word: &str) -> Option<Priority> {
-    match word {
-        "low" => Some(Priority::Low),
-        "normal" => Some(Priority::Normal),
-        "high" => Some(Priority::High),
-        "urgent" => Some(Priority::Urgent),
-        _ => None,
     }
 }
 
@@ -199,7 +209,7 @@ pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
 }
 
 /// Reads `10 min`, `1h30m`, `90 s`, `2 hours`, `half an hour`.
-pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
+pub(crate) fn duration(text: &str) -> Result<Duration, Unread> {
     let help = "write a number and a unit: `90 s`, `10 min`, `1h30m`, `2 hours`";
     let shown = crate::text::escape(text.trim());
     let time = match time(&text.trim().to_ascii_lowercase()) {
@@ -213,7 +223,44 @@ pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
     }
     // The range was checked just above, so the cast keeps the value.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    Ok(time.seconds.round() as u64)
+    Ok(Duration::from_secs(time.seconds.round() as u64))
+}
+
+/// Reads a whole number; `2.0` is one.
+pub(crate) fn whole(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let is_fraction_of_nothing = |fraction: &str| fraction.chars().all(|digit| digit == '0');
+    match text.split_once('.') {
+        Some((whole, fraction)) if is_fraction_of_nothing(fraction) => whole.parse().ok(),
+        Some(_) | None => text.parse().ok(),
+    }
+}
+
+/// Reads `true` or `false` (A19: also as text).
+pub(crate) fn flag(text: &str) -> Option<bool> {
+    match text.trim() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads a duration as seconds, at least one (D10); a number without a unit counts seconds.
+pub(crate) fn seconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let amount: u64 = text[..digits].parse().ok()?;
+    let milliseconds = match &text[digits..] {
+        "ms" => Some(amount),
+        "s" | "" => amount.checked_mul(1_000),
+        "m" => amount.checked_mul(60_000),
+        "h" => amount.checked_mul(3_600_000),
+        "d" => amount.checked_mul(86_400_000),
+        _ => None,
+    }?;
+    const YEAR: u64 = 366 * 86_400;
+    let seconds = milliseconds.div_ceil(1_000);
+    (1..=YEAR).contains(&seconds).then_some(seconds)
 }
 
 /// A time as it was written.
@@ -302,12 +349,12 @@ mod tests {
 
     #[test]
     fn durations_need_a_unit() {
-        assert_eq!(duration("10 min"), Ok(600));
-        assert_eq!(duration("1h 30m"), Ok(5400));
-        assert_eq!(duration("1.5 hours"), Ok(5400));
-        assert_eq!(duration("Half an hour"), Ok(1800));
-        assert_eq!(duration("1 hour and 30 minutes"), Ok(5400));
-        assert_eq!(duration("2 hours and a half"), Ok(9000));
+        assert_eq!(duration("10 min"), Ok(Duration::from_secs(600)));
+        assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("1.5 hours"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("Half an hour"), Ok(Duration::from_secs(1800)));
+        assert_eq!(duration("1 hour and 30 minutes"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("2 hours and a half"), Ok(Duration::from_secs(9000)));
         for wrong in ["10", "", "soon", "0 s", "-1 s", "1e9 days", "10 parsecs"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

@@ -136,7 +136,7 @@ fn types_are_kinds_of_nodes() {
         assert_eq!(workflow.nodes[1].kind.value, kind, "{word}");
     }
     let (call, _) = read(&plan(&["**type:** call\n"], ""));
-    assert_eq!(call.nodes[1].said.text("tool_command").unwrap().value, "test -f 1");
+    assert_eq!(call.nodes[1].attributes.tool_command.text().unwrap().value, "test -f 1");
     assert!(call.nodes[1].contracts.is_empty());
 }
 
@@ -215,7 +215,7 @@ fn a_plan_is_written_as_markdown_and_read_as_the_same_graph() {
         let told = |workflow: &Workflow| -> Vec<String> {
             let said = |node: &planctl_lang::workflow::NodeTree| {
                 let said: Vec<_> =
-                    node.said.iter().map(|(key, value)| format!("{key}={:?}", value.value)).collect();
+                    node.attributes.iter().map(|(key, value)| format!("{key}={:?}", value.value)).collect();
                 let contracts: Vec<_> =
                     node.contracts.iter().map(|contract| contract.command.value.clone()).collect();
                 format!("{} {:?} {said:?} {contracts:?}", node.id.value, node.kind.value)

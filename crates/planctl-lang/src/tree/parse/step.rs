@@ -77,12 +77,12 @@ impl Reader<'_> {
             Field::OnFail => self.take_on_fail(value),
             Field::ExitCode => self.take_exit_code_field(value),
             Field::Timeout => {
-                let seconds = self.duration(known, &value);
-                self.on_step(|step| step.timeout = seconds);
+                let limit = self.duration(known, &value);
+                self.on_step(|step| step.timeout = limit);
             }
             Field::ContractTimeout => {
-                let seconds = self.duration(known, &value);
-                self.on_step(|step| step.contract_timeout = seconds);
+                let limit = self.duration(known, &value);
+                self.on_step(|step| step.contract_timeout = limit);
             }
             Field::Guard => self.take_guard(value),
             Field::JudgeBy => self.on_step(|step| step.judge_by = Some(value)),

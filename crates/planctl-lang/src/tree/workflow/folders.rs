@@ -8,11 +8,9 @@ use crate::facts::{Facts, FileFact};
 use crate::text::paths::leaves_workspace;
 use crate::text::{Spanned, escape};
 
-const KEY: &str = "stack.child_workdir";
-
 /// Returns the folder in which a sub-plan works, as it is kept; nothing where that is the one around it.
 pub(crate) fn folder(workflow: &Workflow, node: &NodeTree) -> Option<String> {
-    let said = node.said.text(KEY).or_else(|| workflow.said.text(KEY))?;
+    let said = node.attributes.child_workdir.text().or(workflow.attributes.child_workdir.text())?;
     kept(&said.value)
 }
 
@@ -28,9 +26,10 @@ fn kept(said: &str) -> Option<String> {
 /// Returns each place that names a folder of a sub-plan: those of nodes, and the graph's where a node goes by it.
 fn said(workflow: &Workflow) -> Vec<&Spanned<String>> {
     let of_kind = || workflow.nodes.iter().filter(|node| node.kind.value == Kind::SubPlan);
-    let mut said: Vec<&Spanned<String>> = of_kind().filter_map(|node| node.said.raw(KEY)).collect();
-    if of_kind().any(|node| node.said.raw(KEY).is_none()) {
-        said.extend(workflow.said.raw(KEY));
+    let mut said: Vec<&Spanned<String>> =
+        of_kind().filter_map(|node| node.attributes.child_workdir.raw()).collect();
+    if of_kind().any(|node| node.attributes.child_workdir.raw().is_none()) {
+        said.extend(workflow.attributes.child_workdir.raw());
     }
     said
 }

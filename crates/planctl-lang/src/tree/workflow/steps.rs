@@ -2,12 +2,13 @@
 //!
 //! So one set of lints judges contracts, files, roles and budgets, and one lowering makes tasks of them, in every language.
 
-use planctl_engine::{Backoff, Subscription, WorkKind};
+use planctl_engine::WorkKind;
 
 use super::pipeline::inner_place;
-use super::tree::{Kind, NodeTree, Said, Workflow};
+use super::tree::{Kind, NodeTree, Workflow};
+use crate::syntax::dot::NodeAttributes;
 use crate::syntax::source::Source;
-use crate::syntax::values::{on_fail_of, priority_of};
+use crate::syntax::written::VerifyType;
 use crate::text::{Span, Spanned};
 use crate::tree::parse::budget_of;
 use crate::tree::{
@@ -18,26 +19,34 @@ use crate::tree::{
 pub(super) const ROLE: &str = "coder";
 
 /// Returns the plan that a graph is.
-pub(crate) fn steps(source: &Source, workflow: &Workflow) -> PlanTree {
+pub(crate) fn steps(source: &Source, workflow: &mut Workflow) -> PlanTree {
+    number_steps(workflow);
+    let workflow = &*workflow;
     let title = Spanned::new(
         workflow.title().to_owned(),
         workflow.title.as_ref().or(workflow.name.as_ref()).map_or(Span::at(0), |title| title.span),
     );
-    let said = |key: &str| workflow.said.text(key);
+    let said = &workflow.attributes;
     let mut tree = PlanTree {
         frontmatter: Frontmatter::default(),
         title: Some(title),
-        context: said("goal").cloned(),
-        budget: said("budget").and_then(|said| Some(Spanned::new(budget_of(&said.value)?, said.span))),
-        priority: said("priority").and_then(|said| Some(Spanned::new(priority_of(&said.value)?, said.span))),
-        max_visits: workflow.said.number("max_visits"),
-        stale_after: workflow.said.seconds("stale_after"),
-        parallel: workflow.said.number("max_parallel"),
+        context: said.goal.text().cloned(),
+        budget: said.budget.text().and_then(|said| Some(Spanned::new(budget_of(&said.value)?, said.span))),
+        priority: said.priority.spanned(),
+        max_visits: said.max_visits.spanned(),
+        stale_after: said.stale_after.spanned(),
+        parallel: said.max_parallel.spanned(),
         ..PlanTree::default()
     };
-    let numbered = workflow.nodes.iter().filter(|node| is_step(node.kind.value));
+    let numbered = workflow.nodes.iter().filter(|node| node.step.is_some());
     tree.steps = numbered.zip(1_u32..).map(|(node, number)| step(source, workflow, node, number)).collect();
     tree
+}
+
+/// Makes the nodes at which something happens the steps of a plan, in their order.
+pub(crate) fn number_steps(workflow: &mut Workflow) {
+    let steps = workflow.nodes.iter_mut().filter(|node| is_step(node.kind.value));
+    steps.enumerate().for_each(|(at, node)| node.step = Some(at));
 }
 
 /// Says whether something happens at a node that people count as a step.
@@ -46,9 +55,9 @@ fn is_step(kind: Kind) -> bool {
 }
 
 fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> StepTree {
-    let said = &node.said;
+    let said = &node.attributes;
     let here = node.id.span;
-    let title = said.text("label").map_or(here, |label| label.span);
+    let title = said.label.text().map_or(here, |label| label.span);
     let mut step = StepTree::new(
         Spanned::new(StepNumber::Fixed(number), here),
         Span::new(
@@ -62,32 +71,21 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
     step.kind = kind_of(node).map(|kind| Spanned::new(kind, node.kind.span));
     step.task = Some(prompt(source, workflow, node));
     step.contract = contract(source, node);
-    step.timeout = said.seconds("timeout");
+    step.timeout = said.timeout.spanned();
     // A call is nothing but its command.
     let is_bare = matches!(node.kind.value, Kind::Call | Kind::Decision);
-    step.contract_timeout = said.seconds(if is_bare { "timeout" } else { "contract_timeout" });
-    step.judge = said.text("judge").cloned();
-    step.judge_by = said.text("judge_by").cloned();
-    step.max_visits = said.number("max_visits");
+    step.contract_timeout = if is_bare { &said.timeout } else { &said.contract_timeout }.spanned();
+    step.judge = said.judge.text().cloned();
+    step.judge_by = said.judge_by.text().cloned();
+    step.max_visits = said.max_visits.spanned();
     step.on_fail = policy(node);
-    // R1, R2: the node's own, else the graph's, else none; a preset says how often where no number does.
-    let preset = |said: &Said| {
-        let policy = said.text("retry_policy")?;
-        Some(Spanned::new(Backoff::from_word(&policy.value)?.1, policy.span))
-    };
-    let own = said.number("max_retries").or_else(|| preset(said));
-    let retries =
-        own.or_else(|| workflow.said.number("default_max_retries")).or_else(|| preset(&workflow.said));
-    step.max_retries = Some(retries.unwrap_or(Spanned::new(0, here)));
-    step.locks = said.list("locks");
-    step.changes = said.list("changes");
-    step.protects = said.list("protects");
-    step.subscriptions = said.list("subscriptions").into_iter().filter_map(subscription).collect();
-    step.workspace = said
-        .text("workspace")
-        .filter(|mode| mode.value == "worktree")
-        .map(|mode| Spanned::new(WorkspaceMode::Worktree, mode.span));
-    let role = said.text("target").cloned();
+    step.max_retries = Some(workflow.retries(node).unwrap_or(Spanned::new(0, here)));
+    step.locks = said.locks.entries();
+    step.changes = said.changes.entries();
+    step.protects = said.protects.entries();
+    step.subscriptions = said.subscriptions.entries();
+    step.workspace = said.workspace.spanned().filter(|mode| mode.value == WorkspaceMode::Worktree);
+    let role = said.target.text().cloned();
     step.target = match node.kind.value {
         Kind::Task => Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title))),
         Kind::Call => role,
@@ -107,8 +105,8 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
 fn kind_of(node: &NodeTree) -> Option<StepKind> {
     match node.kind.value {
         Kind::Task => {
-            let work = node.said.text("work").map(|work| work.value.as_str())?;
-            Some(StepKind::Work(if work == "review" { WorkKind::Review } else { WorkKind::Code }))
+            let work = node.attributes.work.is_said().then_some(&node.attributes.work)?;
+            Some(StepKind::Work(work.value().copied().unwrap_or(WorkKind::Code)))
         }
         Kind::Decision => Some(StepKind::Decision),
         Kind::Human => Some(StepKind::Human),
@@ -123,44 +121,29 @@ fn kind_of(node: &NodeTree) -> Option<StepKind> {
 
 /// Returns what becomes of a node that fails: as its policy says, and where the run may go on without it.
 fn policy(node: &NodeTree) -> Option<Spanned<OnFail>> {
-    let said = node.said.text("on_fail");
-    let policy = said.and_then(|said| on_fail_of(&said.value));
-    let has_then = policy.is_some_and(|policy| policy.then.is_some());
+    let NodeAttributes { on_fail, allow_partial, required, .. } = &node.attributes;
+    let policy = on_fail.spanned();
     // R6 and H-37: a partial success, and a node that is not required, settle as warned.
-    let lenient = ["allow_partial", "required"].into_iter().zip([true, false]);
-    let lenient = lenient
-        .filter_map(|(key, is_lenient)| node.said.flag(key).filter(|flag| flag.value == is_lenient))
-        .next()
-        .filter(|_| !has_then);
-    match (policy, lenient) {
-        (policy, Some(flag)) => {
-            let retries = policy.and_then(|policy| policy.retries);
+    let partial = allow_partial.spanned().filter(|flag| flag.value);
+    let lenient = partial.or_else(|| required.spanned().filter(|flag| !flag.value));
+    let has_then = policy.as_ref().is_some_and(|policy| policy.value.then.is_some());
+    match lenient.filter(|_| !has_then) {
+        Some(flag) => {
+            let retries = policy.and_then(|policy| policy.value.retries);
             Some(Spanned::new(OnFail { retries, then: Some(Then::Warn) }, flag.span))
         }
-        (Some(policy), None) => said.map(|said| Spanned::new(policy, said.span)),
-        (None, None) => None,
+        None => policy,
     }
-}
-
-fn subscription(entry: Spanned<String>) -> Option<Spanned<Subscription>> {
-    let (kind, name) = entry.value.split_once(':')?;
-    let name = name.trim().to_owned();
-    let subscription = match kind.trim() {
-        "topic" => Subscription::Topic { name },
-        "file" => Subscription::File { path: name },
-        _ => return None,
-    };
-    Some(Spanned::new(subscription, entry.span))
 }
 
 // S3, T1: the goal stands where the prompt names it.
 fn prompt(source: &Source, workflow: &Workflow, node: &NodeTree) -> Spanned<String> {
-    let goal = workflow.said.text("goal").map_or("", |goal| goal.value.as_str());
-    let said = node.said.text("prompt").or_else(|| node.said.text("label"));
+    let goal = workflow.attributes.goal.text().map_or("", |goal| goal.value.as_str());
+    let said = node.attributes.prompt.text().or_else(|| node.attributes.label.text());
     let place = said.map_or(node.id.span, |said| inner_place(source, said).0);
     let mut prompt = node.prompt().replace("$goal", goal);
-    for (key, word) in [("tool", "Tool"), ("tool_hint", "Hint")] {
-        if let Some(said) = node.said.text(key) {
+    for (field, word) in [(&node.attributes.tool, "Tool"), (&node.attributes.tool_hint, "Hint")] {
+        if let Some(said) = field.text() {
             prompt.push_str(&format!("\n\n{word}: {}", said.value));
         }
     }
@@ -174,8 +157,8 @@ fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
             let contracts = node.contracts.iter().filter(|contract| !contract.is_none());
             contracts.map(|contract| contract.command.clone()).chain(checked_file(node)).collect()
         }
-        Kind::Call => node.said.text("tool_command").cloned().into_iter().collect(),
-        Kind::Decision => node.said.text("command").cloned().into_iter().collect(),
+        Kind::Call => node.attributes.tool_command.text().cloned().into_iter().collect(),
+        Kind::Decision => node.attributes.command.text().cloned().into_iter().collect(),
         Kind::Start
         | Kind::Human
         | Kind::Checkpoint
@@ -204,14 +187,14 @@ fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
         line_starts,
         span: first.span.to(last.span),
         fence: first.span,
-        exit_code: node.said.number("expect_exit"),
+        exit_code: node.attributes.expect_exit.spanned(),
     })
 }
 
 // H-28: makes of a library's condition on a file one that a contract can check.
 fn checked_file(node: &NodeTree) -> Option<Spanned<String>> {
-    let kind = node.said.text("verify.type")?;
-    let path = node.said.text("verify.value").filter(|_| kind.value == "file_exists")?;
+    let is_asked = node.attributes.verify_type.is(&VerifyType::FileExists);
+    let path = node.attributes.verify_value.text().filter(|_| is_asked)?;
     let quoted = path.value.replace('\'', "'\\''");
     Some(Spanned::new(format!("test -e '{quoted}'"), path.span))
 }

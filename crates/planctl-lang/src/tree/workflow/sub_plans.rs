@@ -8,11 +8,9 @@ use crate::facts::{Facts, SubPlanFact};
 use crate::text::near::Existing;
 use crate::text::{Spanned, escape};
 
-const KEY: &str = "stack.child_dotfile";
-
 /// Returns the file of the plan that a sub-plan carries out; nothing where none is named.
 pub(crate) fn file<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
-    node.said.text(KEY).or_else(|| workflow.said.text(KEY))
+    node.attributes.child_dotfile.text().or(workflow.attributes.child_dotfile.text())
 }
 
 /// Returns each place that names a file: those of nodes, and the graph's where a node goes by it.
