@@ -32,7 +32,7 @@ use crate::text::paths::clean;
 use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::steps;
 use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
-use crate::tree::{OnFail, PlanTree, StepKind, StepTree, Then};
+use crate::tree::{OnFail, PlanTree, StepTree, Then};
 use edges::LoweredEdges;
 use meet::Net;
 use output_check::{check_of, with_output_check};
@@ -473,20 +473,8 @@ pub fn red_first(tree: &PlanTree, step: &StepTree) -> Option<RedFirst> {
 
 // A reviewer's step is a review unless the plan says otherwise (P-31).
 pub(crate) fn work(step: &StepTree) -> WorkKind {
-    match step.kind.as_ref().map(|kind| kind.value) {
-        Some(StepKind::Work(work)) => work,
-        Some(
-            StepKind::Decision
-            | StepKind::Human
-            | StepKind::Call
-            | StepKind::Checkpoint
-            | StepKind::Join
-            | StepKind::SubPlan
-            | StepKind::Escalate,
-        )
-        | None => {
-            let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
-            if is_reviewer { WorkKind::Review } else { WorkKind::Code }
-        }
-    }
+    step.work.unwrap_or_else(|| {
+        let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
+        if is_reviewer { WorkKind::Review } else { WorkKind::Code }
+    })
 }

@@ -53,8 +53,8 @@ pub use text::{Span, Spanned, duration_words};
 pub use tree::digest::{canonical, digest, digest_of_text};
 pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{
-    ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then,
-    WorkspaceMode, fields,
+    ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepNumber, StepTree, Then, WorkspaceMode,
+    fields,
 };
 
 pub use verify::{ReadPlan, Verification, read, verify};

@@ -18,7 +18,7 @@ use planctl_glob::{Glob, is_glob};
 use crate::syntax::source::Source;
 use crate::text::paths::clean;
 use crate::text::{Span, Spanned};
-use workflow::Library;
+use workflow::{Kind, Library};
 
 /// A plan as read; an unreadable part is absent here and named by a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -114,8 +114,10 @@ pub struct StepTree {
     pub status: Option<Spanned<String>>,
     /// `**target:**`
     pub target: Option<Spanned<String>>,
-    /// `**type:**`
-    pub kind: Option<Spanned<StepKind>>,
+    /// `**type:**`, as the kind of node that the step is.
+    pub kind: Option<Spanned<Kind>>,
+    /// The kind of an agent's work, where `**type:**` says it.
+    pub work: Option<WorkKind>,
     /// `**intent:**`: the piece of a goal that the step serves.
     pub intent: Option<Spanned<String>>,
     /// `**subscriptions:**`
@@ -166,27 +168,6 @@ pub struct StepTree {
     pub node: Option<String>,
     /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
     pub unread: Vec<Field>,
-}
-
-/// The kind of node that a step is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepKind {
-    /// Work for an agent.
-    Work(WorkKind),
-    /// A node kind of the graph.
-    Decision,
-    /// A person does it.
-    Human,
-    /// A call of a tool.
-    Call,
-    /// A recorded state of the workspace.
-    Checkpoint,
-    /// Waits for branches.
-    Join,
-    /// Another plan, as a run of its own.
-    SubPlan,
-    /// Asks a person.
-    Escalate,
 }
 
 /// The contract of a step.
@@ -327,6 +308,11 @@ impl StepTree {
             StepNumber::Fixed(number) => Some(number),
             StepNumber::Template(_) => None,
         }
+    }
+
+    /// Returns the kind of node that it is: work for an agent where nothing is said.
+    pub fn node_kind(&self) -> Kind {
+        self.kind.as_ref().map_or(Kind::Task, |kind| kind.value)
     }
 
     /// Returns its name: the number as written, or that of its node.

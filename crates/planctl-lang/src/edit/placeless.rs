@@ -64,6 +64,7 @@ pub(super) fn strip_step(mut step: StepTree) -> StepTree {
         status,
         target,
         kind,
+        work: _,
         intent,
         subscriptions,
         task,

@@ -4,7 +4,8 @@ use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::duration_words;
 use crate::text::escape;
-use crate::tree::{StepKind, StepTree};
+use crate::tree::StepTree;
+use crate::tree::workflow::Kind;
 
 /// Less than this for a step is no budget for an agent's work.
 const STEP_TOKENS_MIN: u64 = 1_000;
@@ -58,7 +59,7 @@ fn unenforceable(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let Some(budget) = lint.tree.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some()) else {
         return;
     };
-    let is_call = |step: &&StepTree| step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Call);
+    let is_call = |step: &&StepTree| step.node_kind() == Kind::Call;
     let steps = lint.tree.steps.iter().filter(|step| !is_call(step));
     let targets = steps.filter_map(|step| step.target.as_ref());
     let facts = lint.facts;

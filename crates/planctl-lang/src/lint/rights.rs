@@ -14,13 +14,14 @@ use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simpl
 use crate::text::Span;
 use crate::text::characters::escape;
 use crate::tree::parse::name_of;
-use crate::tree::{ContractTree, StepKind, StepTree};
+use crate::tree::workflow::Kind;
+use crate::tree::{ContractTree, StepTree};
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
         // A call's command makes what it makes; nobody is judged by it. A template is no step yet.
-        let is_call = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Call);
+        let is_call = step.node_kind() == Kind::Call;
         if is_call || step.task.is_none() || step.target.is_none() || step.fixed_number().is_none() {
             continue;
         }

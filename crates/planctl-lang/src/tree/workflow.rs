@@ -47,7 +47,7 @@ use crate::syntax::{Language, Source};
 use crate::text::Span;
 use crate::text::limits::{EDGES_MAX, STEPS_MAX};
 use crate::tree::parse::sort;
-use crate::tree::{PlanTree, StepKind};
+use crate::tree::{PlanTree, StepTree};
 use crate::{syntax::dot, tree::entry};
 
 /// Reads the graphs of a file: one of DOT, any number of JSON.
@@ -153,13 +153,11 @@ fn has_limit_exceeded(found: &[Diagnostic]) -> bool {
 
 // Most plans are, and there is nothing to find out about their graph.
 fn is_linear(tree: &PlanTree) -> bool {
-    let is_work = |kind: StepKind| matches!(kind, StepKind::Work(_) | StepKind::Human | StepKind::Call);
-    tree.flow.is_none()
-        && tree.steps.iter().all(|step| {
-            step.needs.is_none()
-                && step.when.is_none()
-                && step.kind.as_ref().is_none_or(|kind| is_work(kind.value))
-        })
+    let is_in_line = |step: &StepTree| {
+        let kind = step.node_kind();
+        step.needs.is_none() && step.when.is_none() && matches!(kind, Kind::Task | Kind::Human | Kind::Call)
+    };
+    tree.flow.is_none() && tree.steps.iter().all(is_in_line)
 }
 
 /// Makes the graph of a plan in markdown that was read, and returns what is wrong with its nodes and edges.

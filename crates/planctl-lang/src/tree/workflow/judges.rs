@@ -1,11 +1,11 @@
 //! Judges of steps: whom they may be, and that their word does not stand alone (P-71).
 
-use super::tree::{Workflow, is_confirmed, marked};
+use super::tree::{Kind, Workflow, is_confirmed, marked};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::{Facts, Judges};
 use crate::text::{Span, escape};
 use crate::tree::parse::name_of;
-use crate::tree::{PlanTree, StepKind, StepTree};
+use crate::tree::{PlanTree, StepTree};
 
 /// Holds the judges of a plan to the configuration.
 pub(crate) fn lint_there(tree: &PlanTree, workflow: &Workflow, facts: &Facts, found: &mut Vec<Diagnostic>) {
@@ -26,7 +26,7 @@ fn lint_step(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec
         }
         return;
     };
-    if let Some(kind) = step.kind.as_ref().filter(|kind| !matches!(kind.value, StepKind::Work(_))) {
+    if let Some(kind) = step.kind.as_ref().filter(|kind| kind.value != Kind::Task) {
         let idle = Diagnostic::new(Code::P015, "only the work of an agent is judged");
         let idle = idle.at(judge.span, "nobody would be asked this").at(kind.span, "because of this type");
         found.push(idle.help("make it a field of the step whose work it is about"));

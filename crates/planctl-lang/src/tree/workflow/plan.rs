@@ -16,7 +16,7 @@ use crate::syntax::written::{ExitResult, Written};
 use crate::text::limits::EDGES_MAX;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::{PlanTree, StepKind, StepTree};
+use crate::tree::{PlanTree, StepTree};
 
 const START: &str = "start";
 const DONE: &str = "done";
@@ -63,15 +63,13 @@ pub(crate) fn nodes(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic
 
 fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTree {
     let name = Spanned::new(step.number_text(), step.number.span);
-    let kind = step
-        .kind
-        .as_ref()
-        .map_or(Spanned::new(Kind::Task, name.span), |kind| Spanned::new(kind_of(kind.value), kind.span));
+    let kind = step.kind.clone().unwrap_or(Spanned::new(Kind::Task, name.span));
     let mut node = NodeTree::new(name, Span::new(step.heading.start, step.end), kind.clone());
     let task = Written::from(step.task.clone());
     let (escalate, prompt) =
         if kind.value == Kind::Escalate { (task, Written::default()) } else { (Written::default(), task) };
-    let is_review = matches!(&step.kind, Some(kind) if kind.value == StepKind::Work(WorkKind::Review));
+    // Code is what work is where nothing is said.
+    let review = step.work.filter(|work| *work == WorkKind::Review);
     node.attributes = NodeAttributes {
         label: step.title.clone().into(),
         escalate,
@@ -91,7 +89,7 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         protects: Written::list(&step.protects),
         locks: Written::list(&step.locks),
         workspace: step.workspace.clone().into(),
-        work: is_review.then(|| Spanned::new(WorkKind::Review, kind.span)).into(),
+        work: review.map(|work| Spanned::new(work, kind.span)).into(),
         ..NodeAttributes::default()
     };
     if let Some(contract) = &step.contract {
@@ -133,19 +131,6 @@ fn needs(needs: &Spanned<Vec<u32>>) -> Written<Vec<String>> {
     Written::with_words(Spanned::new(names.join(", "), needs.span), Some(names))
 }
 
-fn kind_of(kind: StepKind) -> Kind {
-    match kind {
-        StepKind::Work(_) => Kind::Task,
-        StepKind::Decision => Kind::Decision,
-        StepKind::Human => Kind::Human,
-        StepKind::Call => Kind::Call,
-        StepKind::Checkpoint => Kind::Checkpoint,
-        StepKind::Join => Kind::Join,
-        StepKind::SubPlan => Kind::SubPlan,
-        StepKind::Escalate => Kind::Escalate,
-    }
-}
-
 // Returns the edges of the prose, and for every step that it does not lead on from, edges to the steps that need it and to
 // the step after it. The prose adds ways; it takes away only the one that would else lead on from where it says another.
 fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
@@ -160,16 +145,13 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         said.extend(flow_line(source, line, found));
     }
     // A step that escalates is entered by the prose only, and a person's answer says where it leads.
-    let is_in_order = |step: &&StepTree| {
-        let kind = step.kind.as_ref().map(|kind| kind.value);
-        step.fixed_number().is_some() && kind != Some(StepKind::Escalate)
-    };
+    let is_in_order = |step: &&StepTree| step.fixed_number().is_some() && step.node_kind() != Kind::Escalate;
     let steps: Vec<&StepTree> = tree.steps.iter().filter(is_in_order).collect();
     // A condition may not hold, and then the next step follows; a decision of which the prose tells says all of its ways there.
     let decisions: BTreeSet<String> = tree
         .steps
         .iter()
-        .filter(|step| step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Decision))
+        .filter(|step| step.node_kind() == Kind::Decision)
         .map(StepTree::number_text)
         .collect();
     let leads_on: BTreeSet<String> = said

@@ -11,9 +11,7 @@ use crate::syntax::source::Source;
 use crate::syntax::written::VerifyType;
 use crate::text::{Span, Spanned};
 use crate::tree::parse::budget_of;
-use crate::tree::{
-    ContractTree, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
-};
+use crate::tree::{ContractTree, Frontmatter, OnFail, PlanTree, StepNumber, StepTree, Then, WorkspaceMode};
 
 /// The role where a node names none.
 pub(super) const ROLE: &str = "coder";
@@ -68,7 +66,11 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
     );
     step.end = node.span.end;
     step.node = Some(node.id.value.clone());
-    step.kind = kind_of(node).map(|kind| Spanned::new(kind, node.kind.span));
+    let work = &said.work;
+    step.work = work.is_said().then(|| work.value().copied().unwrap_or(WorkKind::Code));
+    // A role tells what kind of work a task is, unless the node does.
+    let is_silent = node.kind.value == Kind::Task && step.work.is_none();
+    step.kind = (!is_silent).then(|| node.kind.clone());
     step.task = Some(prompt(source, workflow, node));
     step.contract = contract(source, node);
     step.timeout = said.timeout.spanned();
@@ -100,23 +102,6 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         | Kind::Exit => None,
     };
     step
-}
-
-fn kind_of(node: &NodeTree) -> Option<StepKind> {
-    match node.kind.value {
-        Kind::Task => {
-            let work = node.attributes.work.is_said().then_some(&node.attributes.work)?;
-            Some(StepKind::Work(work.value().copied().unwrap_or(WorkKind::Code)))
-        }
-        Kind::Decision => Some(StepKind::Decision),
-        Kind::Human => Some(StepKind::Human),
-        Kind::Call => Some(StepKind::Call),
-        Kind::Checkpoint => Some(StepKind::Checkpoint),
-        Kind::Escalate => Some(StepKind::Escalate),
-        Kind::Join => Some(StepKind::Join),
-        Kind::SubPlan => Some(StepKind::SubPlan),
-        Kind::Start | Kind::Fork | Kind::Exit => None,
-    }
 }
 
 /// Returns what becomes of a node that fails: as its policy says, and where the run may go on without it.
