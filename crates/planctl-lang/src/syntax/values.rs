@@ -121,11 +121,6 @@ pub(crate) fn on_fail_of(text: &str) -> Option<OnFail> {
     on_fail(text).ok()
 }
 
-/// Says whether a text is a policy of `**on_fail:**`.
-pub(crate) fn is_on_fail(text: &str) -> bool {
-    on_fail(text).is_ok()
-}
-
 fn retries(inner: &str) -> Result<u16, Unread> {
     let Some(number) = inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).map(str::trim) else {
         return Err(Unread::new("the number of retries stands in parentheses: `retry(2)`", POLICY));

@@ -16,14 +16,15 @@ pub struct Written<T>(Option<Box<Words<T>>>);
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Words<T> {
     text: Spanned<String>,
-    /// Nothing where the words are blank, or can't be read; the reader of the language reports the latter.
+    /// Nothing where the words are blank, where nothing follows from them (`block` of a library, H-33), and where they can't
+    /// be read, which the reader of the language reports.
     value: Option<T>,
 }
 
 /// A value that the dialect of DOT has a form for.
 pub trait FieldValue: Sized {
-    /// What its words have to be.
-    const FORM: Form;
+    /// The form of its words.
+    const FORM: ValueForm;
 
     /// Reads the words.
     fn read(text: &str) -> Option<Self>;
@@ -37,7 +38,7 @@ pub trait FieldWords: FieldValue {
 
 /// The form of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum ValueForm {
     /// Any text.
     Text,
     /// A whole number from, to.
@@ -184,7 +185,7 @@ pub enum ExitResult {
     Failed,
 }
 
-/// What a library asks of a step beside its contract (H-25 to H-30).
+/// A check that a library asks for beside the contract of a step (H-25 to H-30).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VerifyType {
     /// The output has a text in it.
@@ -205,7 +206,7 @@ pub enum VerifyType {
 macro_rules! values {
     ($($type:ty: $form:expr, $read:expr $(, $write:expr)?;)*) => {$(
         impl FieldValue for $type {
-            const FORM: Form = $form;
+            const FORM: ValueForm = $form;
 
             fn read(text: &str) -> Option<$type> {
                 let read: fn(&str) -> Option<$type> = $read;
@@ -223,22 +224,22 @@ macro_rules! values {
 }
 
 values! {
-    Text: Form::Text, |_| Some(Text);
-    bool: Form::Flag, values::flag, bool::to_string;
-    u8: Form::Whole(0, 255), |text| values::whole(text)?.try_into().ok(), u8::to_string;
-    u16: Form::Whole(0, 65_535), |text| values::whole(text)?.try_into().ok(), u16::to_string;
-    Duration: Form::Duration, |text| values::seconds(text).map(Duration::from_secs), |time| format!("{}s", time.as_secs());
-    OnFail: Form::Policy, values::on_fail_of, OnFail::to_string;
-    Condition: Form::Text, |text| Some(condition::read(text).ok()?.condition), Condition::to_string;
-    Reading: Form::Text, |text| condition::read(text).ok();
-    Vec<String>: Form::Text, |text| Some(entries(text).map(str::to_owned).collect()), |list| list.join("\n");
-    Vec<Subscription>: Form::References, |text| Some(entries(text).filter_map(subscription).collect()), |list| {
+    Text: ValueForm::Text, |_| Some(Text);
+    bool: ValueForm::Flag, values::flag, bool::to_string;
+    u8: ValueForm::Whole(0, 255), |text| values::whole(text)?.try_into().ok(), u8::to_string;
+    u16: ValueForm::Whole(0, 65_535), |text| values::whole(text)?.try_into().ok(), u16::to_string;
+    Duration: ValueForm::Duration, |text| values::seconds(text).map(Duration::from_secs), |time| format!("{}s", time.as_secs());
+    OnFail: ValueForm::Policy, values::on_fail_of, OnFail::to_string;
+    Condition: ValueForm::Text, |text| Some(condition::read(text).ok()?.condition), Condition::to_string;
+    Reading: ValueForm::Text, |text| condition::read(text).ok();
+    Vec<String>: ValueForm::Text, |text| Some(entries(text).map(str::to_owned).collect()), |list| list.join("\n");
+    Vec<Subscription>: ValueForm::References, |text| Some(entries(text).filter_map(subscription).collect()), |list| {
         list.iter().map(subscription_words).collect::<Vec<_>>().join("\n")
     };
-    RetryPolicy: Form::Word(&["none", "standard", "aggressive", "linear", "patient"]), |text| {
+    RetryPolicy: ValueForm::Word(&["none", "standard", "aggressive", "linear", "patient"]), |text| {
         Backoff::from_word(text).map(|(backoff, retries)| RetryPolicy { backoff, retries })
     };
-    Fidelity: Form::Word(&["full", "truncate", "compact", "summary:low", "summary:medium", "summary:high"]),
+    Fidelity: ValueForm::Word(&["full", "truncate", "compact", "summary:low", "summary:medium", "summary:high"]),
         Fidelity::from_word, |fidelity| fidelity.word().to_owned();
 }
 
@@ -268,7 +269,7 @@ pub(crate) fn subscription_words(subscription: &Subscription) -> String {
 /// The words of each value; of several for one the first is written.
 macro_rules! words {
     ($($type:ident { $($value:ident $word:literal $(| $other:literal)*,)* })*) => {values! {$(
-        $type: Form::Word(&[$($word, $($other,)*)*]),
+        $type: ValueForm::Word(&[$($word, $($other,)*)*]),
             |text| match text { $($word $(| $other)* => Some($type::$value),)* _ => None },
             |value| match value { $($type::$value => $word.to_owned(),)* };
     )*}};

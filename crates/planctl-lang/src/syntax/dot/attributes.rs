@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition::Reading;
 use crate::syntax::dot::syntax::{Attribute, Of};
 use crate::syntax::values::{self, OnFail, WorkspaceMode, flag, seconds, whole};
-use crate::syntax::written::{ExitResult, FieldValue, Form, RetryPolicy, Text, VerifyType, Written};
+use crate::syntax::written::{ExitResult, FieldValue, RetryPolicy, Text, ValueForm, VerifyType, Written};
 use crate::text::limits::RETRIES_MAX;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
@@ -24,14 +24,14 @@ pub(crate) struct AttributeSpec {
     /// The name that planctl uses, and those that others have for it.
     pub name: &'static str,
     pub aliases: &'static [&'static str],
-    pub form: Form,
+    pub form: ValueForm,
     /// Why planctl does not follow it (X rows).
     pub left_out: Option<&'static str>,
 }
 
-const RETRIES: Form = Form::Whole(0, RETRIES_MAX as i64);
-const VISITS: Form = Form::Whole(1, 100);
-const PARALLEL: Form = Form::Whole(1, 64);
+const RETRIES: ValueForm = ValueForm::Whole(0, RETRIES_MAX as i64);
+const VISITS: ValueForm = ValueForm::Whole(1, 100);
+const PARALLEL: ValueForm = ValueForm::Whole(1, 64);
 
 /// The policies of library entries beside those of plans (H-32 to H-35).
 const POLICIES: [&str; 5] = ["warn", "block", "skip", "abort", "escalate"];
@@ -41,12 +41,17 @@ const AUTO: &str = "no step passes because its worker says so: its contract deci
 const STEER: &str = "nothing is sent into a child run while it works";
 const QUORUM: &str = "branches are joined when all ended, or at the first success";
 
-const fn known(of: Of, name: &'static str, aliases: &'static [&'static str], form: Form) -> AttributeSpec {
+const fn known(
+    of: Of,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    form: ValueForm,
+) -> AttributeSpec {
     AttributeSpec { of, name, aliases, form, left_out: None }
 }
 
 const fn left_out(of: Of, name: &'static str, why: &'static str) -> AttributeSpec {
-    AttributeSpec { left_out: Some(why), ..known(of, name, &[], Form::Text) }
+    AttributeSpec { left_out: Some(why), ..known(of, name, &[], ValueForm::Text) }
 }
 
 use Of::{Edge, Graph, Node};
@@ -126,7 +131,7 @@ attributes! {
         "llm_model" | "model" llm_model: Text,
         "llm_provider" | "provider" llm_provider: Text,
         "reasoning_effort" reasoning_effort: Text =
-            Form::Word(&["low", "medium", "high", "minimal", "none", "xhigh", "max"]),
+            ValueForm::Word(&["low", "medium", "high", "minimal", "none", "xhigh", "max"]),
         "fidelity" fidelity: Fidelity,
         "thread_id" thread_id: Text,
         "profile" profile: Text,
@@ -188,11 +193,11 @@ attributes! {
 
 /// The attributes that are no fields: those that say the way of an edge (A17, A19), and those that planctl does not follow.
 const OTHERS: &[AttributeSpec] = &[
-    known(Edge, "label", &[], Form::Text),
-    known(Edge, "condition", &[], Form::Text),
-    known(Edge, "weight", &[], Form::Whole(-1_000_000, 1_000_000)),
-    known(Edge, "loop_restart", &[], Form::Flag),
-    known(Edge, "on", &[], Form::Word(&["success", "fail", "retry", "exhaust", "always"])),
+    known(Edge, "label", &[], ValueForm::Text),
+    known(Edge, "condition", &[], ValueForm::Text),
+    known(Edge, "weight", &[], ValueForm::Whole(-1_000_000, 1_000_000)),
+    known(Edge, "loop_restart", &[], ValueForm::Flag),
+    known(Edge, "on", &[], ValueForm::Word(&["success", "fail", "retry", "exhaust", "always"])),
     left_out(Graph, "tool_hooks.pre", HOOKS),
     left_out(Graph, "tool_hooks.post", HOOKS),
     left_out(Node, "auto_status", AUTO),
@@ -372,22 +377,22 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
         Diagnostic::new(Code::P015, message).at(span, what).help(help)
     };
     match known.form {
-        Form::Text => {}
-        Form::Whole(least, most) if whole(text).is_none_or(|number| number < least || number > most) => {
+        ValueForm::Text => {}
+        ValueForm::Whole(least, most) if whole(text).is_none_or(|number| number < least || number > most) => {
             let what = format!("a whole number from {least} to {most} was expected");
             found.push(refused(what, format!("write a number from {least} to {most}")));
         }
-        Form::Flag if flag(text).is_none() => {
+        ValueForm::Flag if flag(text).is_none() => {
             found.push(refused(
                 "`true` or `false` was expected".to_owned(),
                 "write `true` or `false`".to_owned(),
             ));
         }
-        Form::Duration if seconds(text).is_none() => {
+        ValueForm::Duration if seconds(text).is_none() => {
             let help = "write a number and a unit of time: `250ms`, `900s`, `15m`, `2h`, `1d`";
             found.push(refused("a duration was expected".to_owned(), help.to_owned()));
         }
-        Form::Word(words) if !words.contains(&text.trim()) => {
+        ValueForm::Word(words) if !words.contains(&text.trim()) => {
             let near = nearest(text, words.iter().copied());
             let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
             let help = near
@@ -398,7 +403,9 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
                 None => finding,
             });
         }
-        Form::Policy if !POLICIES.contains(&text.trim()) && !values::is_on_fail(text.trim()) => {
+        ValueForm::Policy
+            if !POLICIES.contains(&text.trim()) && values::on_fail_of(text.trim()).is_none() =>
+        {
             let near = nearest(text, POLICIES);
             let help = near.map_or(
                 "write `retry(2), then escalate`, or one of escalate, abort, skip, warn".to_owned(),
@@ -406,7 +413,7 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
             );
             found.push(refused("nothing that can follow a failure".to_owned(), help));
         }
-        Form::References => {
+        ValueForm::References => {
             let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
             let mut wrong = entries.filter(|entry| {
                 let named = entry.strip_prefix("file:").or(entry.strip_prefix("topic:"));
@@ -421,7 +428,11 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
                 );
             }
         }
-        Form::Whole(..) | Form::Flag | Form::Duration | Form::Word(_) | Form::Policy => {}
+        ValueForm::Whole(..)
+        | ValueForm::Flag
+        | ValueForm::Duration
+        | ValueForm::Word(_)
+        | ValueForm::Policy => {}
     }
 }
 
@@ -434,9 +445,16 @@ pub(crate) fn json_value(of: Of, key: &str, value: &str) -> serde_json::Value {
     let as_number = || whole(value).map(serde_json::Value::from);
     let as_flag = || flag(value).map(serde_json::Value::from);
     let read = match find(of, key).map(|known| known.form) {
-        Some(Form::Whole(..)) => as_number(),
-        Some(Form::Flag) => as_flag(),
-        Some(Form::Text | Form::Duration | Form::Policy | Form::References | Form::Word(_)) | None => None,
+        Some(ValueForm::Whole(..)) => as_number(),
+        Some(ValueForm::Flag) => as_flag(),
+        Some(
+            ValueForm::Text
+            | ValueForm::Duration
+            | ValueForm::Policy
+            | ValueForm::References
+            | ValueForm::Word(_),
+        )
+        | None => None,
     };
     read.unwrap_or_else(|| serde_json::Value::from(value))
 }

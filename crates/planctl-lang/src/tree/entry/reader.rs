@@ -255,7 +255,7 @@ impl Reader<'_> {
         if let Some(kind) = Kind::from_word(&word.value) {
             return Spanned::new(kind, word.span);
         }
-        let words = Kind::ALL.map(Kind::word);
+        let words = Kind::words();
         let message = format!("`{}` is no type of node", escape(&word.value));
         let refused = Diagnostic::new(Code::P015, message).at(word.span, "");
         self.found.push(match nearest(&word.value, words) {

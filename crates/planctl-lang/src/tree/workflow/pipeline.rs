@@ -151,7 +151,7 @@ fn shape_kind(shape: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Kind {
 }
 
 fn unknown_type(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
-    let words = Kind::ALL.map(Kind::word);
+    let words = Kind::words();
     let message = format!("`{}` is no type of node that planctl knows", escape(&value.value));
     let finding = Diagnostic::new(Code::P314, message).at(value.span, "the shape decides");
     found.push(match nearest(&value.value, words) {

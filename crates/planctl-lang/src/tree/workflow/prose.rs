@@ -161,14 +161,9 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
     text.push_str(&format!("\n### {number}. {}\n\n", one_line(node.title(), "Step")));
     let kind = node.kind.value;
     let said = &node.attributes;
-    let is_review = said.work.is(&WorkKind::Review);
-    match kind {
-        Kind::Task if is_review => text.push_str("**type:** review\n"),
-        Kind::Task => {}
-        Kind::SubPlan => text.push_str(
-            "**type:** call
-",
-        ),
+    let word = match kind {
+        Kind::Task => said.work.is(&WorkKind::Review).then_some("review"),
+        Kind::SubPlan => Some(Kind::Call.word()),
         Kind::Start
         | Kind::Decision
         | Kind::Human
@@ -177,11 +172,10 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
         | Kind::Fork
         | Kind::Join
         | Kind::Escalate
-        | Kind::Exit => text.push_str(&format!(
-            "**type:** {}
-",
-            kind.word()
-        )),
+        | Kind::Exit => Some(kind.word()),
+    };
+    if let Some(word) = word {
+        text.push_str(&format!("**type:** {word}\n"));
     }
     // A plan names the role; a graph may leave it out.
     if kind == Kind::Task && !said.target.is_said() {

@@ -53,43 +53,17 @@ fn is_step(kind: Kind) -> bool {
 }
 
 fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> StepTree {
-    let said = &node.attributes;
+    let (said, kind) = (&node.attributes, node.kind.value);
     let here = node.id.span;
-    let title = said.label.text().map_or(here, |label| label.span);
-    let mut step = StepTree::new(
-        Spanned::new(StepNumber::Fixed(number), here),
-        Span::new(
-            node.span.start,
-            source.line_span(source.line_of(node.span.start)).end.max(node.span.start),
-        ),
-        Spanned::new(node.title().to_owned(), title),
-    );
-    step.end = node.span.end;
-    step.node = Some(node.id.value.clone());
-    let work = &said.work;
-    step.work = work.is_said().then(|| work.value().copied().unwrap_or(WorkKind::Code));
+    let title = Spanned::new(node.title().to_owned(), said.label.text().map_or(here, |label| label.span));
+    let first_line = source.line_span(source.line_of(node.span.start));
+    let heading = Span::new(node.span.start, first_line.end.max(node.span.start));
+    let work = said.work.is_said().then(|| said.work.value().copied().unwrap_or(WorkKind::Code));
     // A role tells what kind of work a task is, unless the node does.
-    let is_silent = node.kind.value == Kind::Task && step.work.is_none();
-    step.kind = (!is_silent).then(|| node.kind.clone());
-    step.task = Some(prompt(source, workflow, node));
-    step.contract = contract(source, node);
-    step.timeout = said.timeout.spanned();
-    // A call is nothing but its command.
-    let is_bare = matches!(node.kind.value, Kind::Call | Kind::Decision);
-    step.contract_timeout = if is_bare { &said.timeout } else { &said.contract_timeout }.spanned();
-    step.judge = said.judge.text().cloned();
-    step.judge_by = said.judge_by.text().cloned();
-    step.max_visits = said.max_visits.spanned();
-    step.on_fail = policy(node);
-    step.max_retries = Some(workflow.retries(node).unwrap_or(Spanned::new(0, here)));
-    step.locks = said.locks.entries();
-    step.changes = said.changes.entries();
-    step.protects = said.protects.entries();
-    step.subscriptions = said.subscriptions.entries();
-    step.workspace = said.workspace.spanned().filter(|mode| mode.value == WorkspaceMode::Worktree);
+    let is_silent = kind == Kind::Task && work.is_none();
     let role = said.target.text().cloned();
-    step.target = match node.kind.value {
-        Kind::Task => Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title))),
+    let target = match kind {
+        Kind::Task => Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title.span))),
         Kind::Call => role,
         Kind::Start
         | Kind::Decision
@@ -101,7 +75,30 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         | Kind::SubPlan
         | Kind::Exit => None,
     };
-    step
+    // A call is nothing but its command.
+    let is_bare = matches!(kind, Kind::Call | Kind::Decision);
+    StepTree {
+        end: node.span.end,
+        node: Some(node.id.value.clone()),
+        kind: (!is_silent).then(|| node.kind.clone()),
+        work,
+        target,
+        task: Some(prompt(source, workflow, node)),
+        contract: contract(source, node),
+        timeout: said.timeout.spanned(),
+        contract_timeout: if is_bare { &said.timeout } else { &said.contract_timeout }.spanned(),
+        judge: said.judge.text().cloned(),
+        judge_by: said.judge_by.text().cloned(),
+        max_visits: said.max_visits.spanned(),
+        on_fail: policy(node),
+        max_retries: Some(workflow.retries(node).unwrap_or(Spanned::new(0, here))),
+        locks: said.locks.entries(),
+        changes: said.changes.entries(),
+        protects: said.protects.entries(),
+        subscriptions: said.subscriptions.entries(),
+        workspace: said.workspace.spanned().filter(|mode| mode.value == WorkspaceMode::Worktree),
+        ..StepTree::new(Spanned::new(StepNumber::Fixed(number), here), heading, title)
+    }
 }
 
 /// Returns what becomes of a node that fails: as its policy says, and where the run may go on without it.

@@ -149,52 +149,35 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order that people are told them.
-    pub const ALL: [Kind; 11] = [
-        Kind::Start,
-        Kind::Task,
-        Kind::Decision,
-        Kind::Human,
-        Kind::Call,
-        Kind::Checkpoint,
-        Kind::Fork,
-        Kind::Join,
-        Kind::Escalate,
-        Kind::SubPlan,
-        Kind::Exit,
+    /// The kinds in the order that people are told them, each with its word in JSON, and those of the dialect of DOT (1.3).
+    const WORDS: [(Kind, &'static str, &'static [&'static str]); 11] = [
+        (Kind::Start, "start", &[]),
+        (Kind::Task, "task", &["codergen", "code", "review", "box"]),
+        (Kind::Decision, "decision", &["conditional"]),
+        (Kind::Human, "human", &["wait.human"]),
+        (Kind::Call, "call", &["tool"]),
+        (Kind::Checkpoint, "checkpoint", &[]),
+        (Kind::Fork, "fork", &["parallel"]),
+        (Kind::Join, "join", &["parallel.fan_in"]),
+        (Kind::Escalate, "escalate", &[]),
+        (Kind::SubPlan, "sub_plan", &["stack.manager_loop", "sub-plan", "subplan", "plan"]),
+        (Kind::Exit, "exit", &["end"]),
     ];
+
+    /// Returns the words of all kinds as JSON has them.
+    pub fn words() -> [&'static str; 11] {
+        Kind::WORDS.map(|(_, word, _)| word)
+    }
 
     /// Returns the word as JSON has it.
     pub fn word(self) -> &'static str {
-        match self {
-            Kind::Start => "start",
-            Kind::Task => "task",
-            Kind::Decision => "decision",
-            Kind::Human => "human",
-            Kind::Call => "call",
-            Kind::Checkpoint => "checkpoint",
-            Kind::Fork => "fork",
-            Kind::Join => "join",
-            Kind::Escalate => "escalate",
-            Kind::SubPlan => "sub_plan",
-            Kind::Exit => "exit",
-        }
+        Kind::WORDS.into_iter().find(|(kind, ..)| *kind == self).map_or("", |(_, word, _)| word)
     }
 
-    /// Returns the kind of this name, as JSON or as the dialect of DOT has it (section 1.3).
+    /// Returns the kind of this name, as JSON or as the dialect of DOT has it.
     pub fn from_word(word: &str) -> Option<Kind> {
-        let dialect = match word {
-            "codergen" | "code" | "review" | "box" => Some(Kind::Task),
-            "conditional" => Some(Kind::Decision),
-            "wait.human" => Some(Kind::Human),
-            "tool" => Some(Kind::Call),
-            "parallel" => Some(Kind::Fork),
-            "parallel.fan_in" => Some(Kind::Join),
-            "stack.manager_loop" | "sub-plan" | "subplan" | "plan" => Some(Kind::SubPlan),
-            "end" => Some(Kind::Exit),
-            _ => None,
-        };
-        dialect.or_else(|| Kind::ALL.into_iter().find(|kind| kind.word() == word))
+        let is_word = |(_, own, others): &(Kind, &str, &[&str])| *own == word || others.contains(&word);
+        Kind::WORDS.into_iter().find(is_word).map(|(kind, ..)| kind)
     }
 }
 
@@ -301,6 +284,11 @@ impl NodeTree {
 }
 
 impl NamedContract {
+    /// Returns the name of its attribute.
+    pub(super) fn key(&self) -> String {
+        self.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"))
+    }
+
     /// Says whether it says that no command judges the work.
     pub(crate) fn is_none(&self) -> bool {
         self.command.value.trim() == "none"
@@ -493,8 +481,12 @@ pub(crate) fn reached<N: IntoIterator<Item = usize>>(
     let mut found = Vec::new();
     std::iter::from_fn(move || {
         while found.is_empty() {
-            found.extend(next(open.pop()?).into_iter().filter(|to| !std::mem::replace(&mut seen[*to], true)));
-            open.extend(&found);
+            for to in next(open.pop()?) {
+                if !std::mem::replace(&mut seen[to], true) {
+                    found.push(to);
+                    open.push(to);
+                }
+            }
         }
         found.pop()
     })

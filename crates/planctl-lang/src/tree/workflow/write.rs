@@ -97,8 +97,7 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
         }
     }
     for contract in &node.contracts {
-        let key = contract.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"));
-        say(&key, &contract.command.value);
+        say(&contract.key(), &contract.command.value);
     }
     pairs
 }
@@ -253,8 +252,7 @@ pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
         say("class", json!(node.classes.join(",")));
     }
     for contract in &node.contracts {
-        let key = contract.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"));
-        say(&key, json!(contract.command.value));
+        say(&contract.key(), json!(contract.command.value));
     }
     said
 }
