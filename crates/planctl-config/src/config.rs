@@ -12,10 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, DayBudgets, Effects, Finding, Judges, ModelConfig, Price,
-    RoleConfig, ServerConfig, TerminalCall, TraceConfig, Workspaces,
-};
+use crate::ask_rule::AskRule;
+use crate::channel::ChannelConfig;
+use crate::day::DayBudgets;
+use crate::finding::Finding;
+use crate::judge::Judges;
+use crate::model::ModelConfig;
+use crate::policy::ApprovalPolicy;
+use crate::role::{Agent, Effects, Price, RoleConfig, millis};
+use crate::server::ServerConfig;
+use crate::terminal::TerminalCall;
+use crate::trace::TraceConfig;
+use crate::workspace::Workspaces;
 
 /// The effective configuration.
 ///
@@ -488,7 +496,7 @@ pub enum ConfigError {
         what: String,
     },
     /// The record of trusted directories is broken.
-    #[error("read {}: it is damaged ({what}); remove it and trust the directories anew", path.display())]
+    #[error("read {}: it is damaged ({what}); remove it and trust the directories again", path.display())]
     TrustDamaged {
         /// The record.
         path: PathBuf,
@@ -520,16 +528,8 @@ fn counted(count: usize) -> String {
     if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
 }
 
-pub(crate) fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
 pub(crate) fn sha256(bytes: &[u8]) -> Digest {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    Digest::new(text)
+    Digest::of_sha256(&Sha256::digest(bytes))
 }
 
 /// Reads a regular file of at most 1 MiB; a pipe or a device never makes it wait.

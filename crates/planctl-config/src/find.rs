@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Responder, Role};
 use planctl_lang::did_you_mean;
 
-use super::config::{read_small, sha256};
-use super::layer::Layer;
-use super::trust::Standing;
-use super::{Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, WorkspaceMode, read};
-
-/// The name of a configuration file, in a project and in the user's configuration directory.
-pub const FILE_NAME: &str = "planctl.toml";
+use crate::config::{Config, ConfigError, DatabaseUrl, read_small, sha256};
+use crate::layer::Layer;
+use crate::origin::{FILE_NAME, Ignored, Origin, Origins};
+use crate::read;
+use crate::trust::{Standing, Trust};
+use crate::workspace::WorkspaceMode;
 
 /// Where to look.
 pub struct Sources<'a> {
@@ -77,18 +76,18 @@ impl Distrusted {
 
 /// A place where configuration may stand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct CandidateFile {
     /// The file.
     pub path: PathBuf,
     /// The owner of the file.
-    pub of: PlaceOf,
+    pub of: FileOwner,
     /// Says that it is there.
     pub is_there: bool,
 }
 
 /// The owner of a configuration file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlaceOf {
+pub enum FileOwner {
     /// The person's, for all their projects.
     User,
     /// The project's, and how far it is trusted.
@@ -102,19 +101,19 @@ pub enum PlaceOf {
 /// # Errors
 ///
 /// [`ConfigError`] where a file can't be read.
-pub fn places(sources: &Sources<'_>) -> Result<Vec<Place>, ConfigError> {
+pub fn places(sources: &Sources<'_>) -> Result<Vec<CandidateFile>, ConfigError> {
     let mut places = Vec::new();
     if let Some(path) = user_file(sources.env) {
         let is_there = read_small(&path)?.is_some();
-        places.push(Place { path, of: PlaceOf::User, is_there });
+        places.push(CandidateFile { path, of: FileOwner::User, is_there });
     }
     if let Some(path) = named(sources) {
         let is_there = read_small(&path)?.is_some();
-        places.push(Place { path, of: PlaceOf::Named, is_there });
+        places.push(CandidateFile { path, of: FileOwner::Named, is_there });
     } else if let Some((path, text)) = find_upward(sources.workspace)? {
         let dir = path.parent().unwrap_or(Path::new("/"));
         let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
-        places.push(Place { path, of: PlaceOf::Project(standing), is_there: true });
+        places.push(CandidateFile { path, of: FileOwner::Project(standing), is_there: true });
     }
     Ok(places)
 }
@@ -332,8 +331,8 @@ fn isolation_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
         return Ok(Layer::default());
     };
     let text = value.to_string_lossy();
-    let isolation = super::Isolation::parse(&text)
-        .ok_or_else(|| ConfigError::Value { name: NAME, what: super::Isolation::expected(&text) })?;
+    let isolation = crate::config::Isolation::parse(&text)
+        .ok_or_else(|| ConfigError::Value { name: NAME, what: crate::config::Isolation::expected(&text) })?;
     let origins = Origins::of_key(&["isolation"], Origin::Variable(NAME));
     Ok(Layer { isolation: Some(isolation), origins, ..Layer::default() })
 }

@@ -9,11 +9,19 @@ use planctl_glob::Glob;
 use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
-use super::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, DayBudgets,
-    Effects, Ignored, Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price,
-    RoleConfig, RoleEnv, ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
-};
+use crate::ask_rule::AskRule;
+use crate::channel::ChannelConfig;
+use crate::config::{Config, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres};
+use crate::day::DayBudgets;
+use crate::judge::Judges;
+use crate::model::ModelConfig;
+use crate::origin::{Ignored, Origins};
+use crate::policy::ApprovalPolicy;
+use crate::role::{Agent, Effects, Pace, Price, RoleConfig, RoleEnv};
+use crate::server::ServerConfig;
+use crate::terminal::TerminalCall;
+use crate::trace::{TraceConfig, TraceProtocol};
+use crate::workspace::{Commits, WorkspaceMode, Workspaces};
 
 /// The settings of one source.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,6 +5,7 @@ mod channel;
 mod config;
 mod day;
 mod find;
+mod finding;
 mod judge;
 mod layer;
 mod model;
@@ -23,7 +24,6 @@ mod trust;
 mod workspace;
 mod written;
 
-pub(crate) use ask_rule::group_of;
 pub use ask_rule::{AskRule, OnDeadline};
 pub use channel::{
     CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, Quiet, TimeOfDay,
@@ -34,13 +34,14 @@ pub use config::{
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
 pub use day::DayBudgets;
-pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
+pub use find::{CandidateFile, Distrusted, FileOwner, Loaded, Sources, load, places, user_folder};
+pub use finding::Finding;
 pub use judge::{JudgeConfig, Judges, NamedJudge};
-pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};
-pub use origin::{Ignored, Key, Origin, Origins};
+pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig, wrong_url};
+pub use origin::{FILE_NAME, Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;
 pub use price_table::prices_known;
-pub use read::{Finding, parse_duration};
+pub use read::parse_duration;
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
 pub use server::{ServerConfig, ServerReach};

@@ -57,12 +57,20 @@ impl ModelApi {
     }
 
     /// Returns the end of an endpoint's path.
-    fn path(self) -> &'static str {
+    pub fn path(self) -> &'static str {
         match self {
             ModelApi::Messages => "messages",
             ModelApi::Chat => "chat/completions",
             ModelApi::Embeddings => "embeddings",
         }
+    }
+}
+
+impl ModelApi {
+    /// Says whether an address is that of an endpoint of this form.
+    pub fn is_endpoint(self, url: &str) -> bool {
+        let before = url.trim_end_matches('/').strip_suffix(self.path());
+        before.is_some_and(|before| before.ends_with('/'))
     }
 }
 
@@ -76,7 +84,7 @@ impl ModelConfig {
     /// Returns the address that calls go to.
     pub fn endpoint(&self) -> String {
         let (base, path) = (self.url.trim_end_matches('/'), self.api.path());
-        if base.ends_with(&format!("/{path}")) {
+        if self.api.is_endpoint(base) {
             return base.to_owned();
         }
         match base.rsplit('/').next() {
@@ -91,7 +99,7 @@ fn is_version(part: &str) -> bool {
 }
 
 /// Says what is wrong with an address, without repeating it: a key may stand in it.
-pub(crate) fn wrong_url(url: &str) -> Option<&'static str> {
+pub fn wrong_url(url: &str) -> Option<&'static str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else { return Some("the address of a model begins with https:// or http://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

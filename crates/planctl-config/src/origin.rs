@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+/// The name of a configuration file, in a project and in the user's configuration directory.
+pub const FILE_NAME: &str = "planctl.toml";
+
 /// A key of planctl.toml, word for word: `contracts`, `env`, `CI`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key(pub Vec<String>);

@@ -64,7 +64,7 @@ impl ApprovalPolicy {
                 refusals.push(format!("the plan does not limit {name}"));
             } else if limit.within(most) != limit {
                 let (limit, most) = (budget_words(limit), budget_words(most));
-                refusals.push(format!("its budget is {limit}, and {most} is the most"));
+                refusals.push(format!("its budget is {limit}, and the policy allows {most}"));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Price;
+use crate::role::Price;
 
 /// When these prices were looked up.
 const PRICES_AS_OF: &str = "2026-07-24";

@@ -1,7 +1,6 @@
 //! Reads one planctl.toml into a layer, and reports everything that is wrong with it at once.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +11,13 @@ use planctl_lang::{Levels, Wish, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::layer::Layer;
-use super::{
-    Commits, ConfigError, DatabaseUrl, Isolation, Origins, TerminalCall, TraceProtocol, WorkspaceMode,
-};
+use crate::config::{ConfigError, DatabaseUrl, Isolation};
+use crate::finding::Finding;
+use crate::layer::Layer;
+use crate::origin::Origins;
+use crate::terminal::TerminalCall;
+use crate::trace::TraceProtocol;
+use crate::workspace::{Commits, WorkspaceMode};
 
 mod ask_rule;
 mod channel;
@@ -24,26 +26,6 @@ mod model;
 mod policy;
 mod role;
 mod server;
-
-/// One thing that is wrong in a configuration file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// The line, from 1.
-    pub line: usize,
-    /// The character within the line, from 1.
-    pub column: usize,
-    /// The problem.
-    pub message: String,
-    /// How to mend it.
-    pub help: Option<String>,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)?;
-        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
-    }
-}
 
 /// Reads a text into a layer.
 pub(crate) fn layer(path: &Path, text: &str) -> Result<Layer, ConfigError> {

@@ -11,8 +11,6 @@ use planctl_lang::did_you_mean;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::millis;
-
 /// The settings of one role.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -361,4 +359,8 @@ pub fn takes_plan(plans: Option<&[Glob]>, plan: &str) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     plans.iter().any(|glob| [plan, &name, &stem].into_iter().any(|text| glob.matches(text)))
+}
+
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

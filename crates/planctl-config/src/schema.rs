@@ -5,10 +5,12 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{
-    ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TerminalCall, TraceProtocol,
-    WorkspaceMode,
-};
+use crate::channel::{ChannelTarget, MailTls, MessageEvent};
+use crate::model::ModelApi;
+use crate::role::Effects;
+use crate::terminal::TerminalCall;
+use crate::trace::TraceProtocol;
+use crate::workspace::{Commits, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Effects;
+use crate::role::Effects;
 
 /// One server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -137,7 +137,7 @@ fn budgets_of_a_day_limit_tokens_and_money_and_count_where_the_file_is_trusted()
         (Some(100_000_000), Some("Europe/Berlin"))
     );
     for (text, found) in [
-        ("per_day = \"20 minutes\"\n", "2:11: \"20 minutes\" is no budget of a day"),
+        ("per_day = \"20 minutes\"\n", "2:11: \"20 minutes\" is not a budget of a day"),
         ("per_day = 20\n", "2:11: "),
         ("time_zone = \"Mars; drop\"\n", "2:13: expected the name of a time zone"),
         ("per_week = \"$1\"\n", "2:1: "),
@@ -191,7 +191,7 @@ fn p_78_a_policy_says_of_which_plans_and_up_to_what_budget() {
     let found = findings(text);
     for (at, words) in [
         "2:10: ",
-        "3:10: \"a lot\" is no budget",
+        "3:10: \"a lot\" is not a budget",
         "4:9: ",
         "5:1: unknown key `role`",
         "6:9: ",
@@ -909,7 +909,7 @@ fn where_configuration_stands_is_told_whatever_stands_in_it() {
     let (dir, state) = (project.dir().join("src"), project.state());
     let found = places(&sources(&dir, &state)).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].of, PlaceOf::Project(Standing::Unknown));
+    assert_eq!(found[0].of, FileOwner::Project(Standing::Unknown));
     assert!(found[0].path.ends_with("shop/planctl.toml") && found[0].is_there);
 }
 
@@ -1076,7 +1076,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
     };
     let mut seen = std::collections::BTreeMap::new();
     for (key, before, change) in changes {
-        assert!(keys.iter().any(|known| known == key), "`{key}` is no key any more");
+        assert!(keys.iter().any(|known| known == key), "`{key}` is not a key any more");
         // A table that begins anew stands for itself, anything else goes on with what was before.
         let after = if change.starts_with('[') { change.to_owned() } else { format!("{before}{change}") };
         assert_ne!(digest(before), digest(&after), "{key}");

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use planctl_engine::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::config::{read_small, sha256};
-use super::{ConfigError, FILE_NAME, read};
+use crate::config::{ConfigError, read_small, sha256};
+use crate::origin::FILE_NAME;
+use crate::read;
 
 /// The name of the record within the state directory.
 pub const TRUST_FILE: &str = "trust.json";

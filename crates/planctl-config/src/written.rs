@@ -9,10 +9,15 @@ use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
-use super::{
-    ApprovalPolicy, AskRule, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
-    RoleConfig, ServerConfig, ServerReach, WebAddress,
-};
+use crate::ask_rule::AskRule;
+use crate::channel::{ChannelConfig, ChannelTarget, WebAddress};
+use crate::config::Config;
+use crate::find::Loaded;
+use crate::model::ModelConfig;
+use crate::origin::{Key, Origin};
+use crate::policy::ApprovalPolicy;
+use crate::role::{Price, RoleConfig};
+use crate::server::{ServerConfig, ServerReach};
 
 /// One value of the effective configuration.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,18 +35,18 @@ pub struct Entry {
 impl Loaded {
     /// Returns every value of the effective configuration, in the order of a file. Credentials are masked (row 101).
     pub fn entries(&self) -> Vec<Entry> {
-        let mut writer = Writer { loaded: self, entries: Vec::new() };
+        let mut writer = EntryWriter { loaded: self, entries: Vec::new() };
         writer.write(&self.config);
         writer.entries
     }
 }
 
-struct Writer<'a> {
+struct EntryWriter<'a> {
     loaded: &'a Loaded,
     entries: Vec<Entry>,
 }
 
-impl Writer<'_> {
+impl EntryWriter<'_> {
     fn write(&mut self, config: &Config) {
         self.add(0, &["isolation"], json!(config.isolation.to_string()));
         self.add_some(1, &["project", "name"], config.project.as_ref().map(|name| json!(masked(name))));

@@ -23,15 +23,18 @@ use std::time::Duration;
 use choose::Chosen;
 
 use crate::budget::Usage;
-use crate::effect::{Effect, Purpose, TimerId};
-use crate::event::{AgentSaid, ClockEvent, Decision, Event, HarnessResult, Refusal};
+use crate::effect::{Effect, Purpose};
+use crate::event::{AgentSaid, ClockEvent, Decision, Event, HarnessResult};
 use crate::fact::Fact;
 use crate::graph::{Confirmation, Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
-use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{Head, NodeState, Run, RunStatus};
+use crate::scope::Scope;
 use crate::time::Timestamp;
+use crate::timer::TimerId;
 
-pub use choose::{Choosing, Decider, Tried};
 pub use option::{key_of, match_option, plain_label};
 pub use revise::changed_nodes;
 
@@ -62,7 +65,7 @@ pub struct Advance {
 ///
 /// Where an invariant of the run is broken, which no event can do.
 pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Result<Advance, Refusal> {
-    let mut turn = Turn {
+    let mut transition = Transition {
         graph,
         run: run.clone(),
         now,
@@ -75,15 +78,20 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         dead_end: None,
     };
     match event {
-        Event::Agent(event) => agent::apply_event(&mut turn, event)?,
-        Event::Harness(event) => harness::apply_event(&mut turn, event)?,
-        Event::Human(event) => human::apply_event(&mut turn, event)?,
-        Event::Clock(event) => clock::apply_event(&mut turn, event)?,
+        Event::Agent(event) => agent::apply_event(&mut transition, event)?,
+        Event::Harness(event) => harness::apply_event(&mut transition, event)?,
+        Event::Human(event) => human::apply_event(&mut transition, event)?,
+        Event::Clock(event) => clock::apply_event(&mut transition, event)?,
     }
-    route::arrive_at_all(&mut turn)?;
-    turns::count_turn(&mut turn, event)?;
-    turn.finish(event, &run.head);
-    Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts, noted: turn.noted })
+    route::arrive_at_all(&mut transition)?;
+    turns::count_turn(&mut transition, event)?;
+    transition.finish(event, &run.head);
+    Ok(Advance {
+        run: transition.run,
+        effects: transition.effects,
+        facts: transition.facts,
+        noted: transition.noted,
+    })
 }
 
 /// Names the records that an event may read or change, as the best guess before anything is loaded.
@@ -157,7 +165,7 @@ fn reachable_nodes(graph: &Graph, node: &NodeId) -> BTreeSet<NodeId> {
 }
 
 /// One event's work in progress.
-struct Turn<'a> {
+struct Transition<'a> {
     graph: &'a Graph,
     run: Run,
     now: Timestamp,
@@ -165,7 +173,7 @@ struct Turn<'a> {
     facts: Vec<Fact>,
     /// Usage that was charged with items that were taken back.
     noted: BTreeMap<NodeId, Usage>,
-    /// Nodes entered beyond their visits during this turn; a second time ends the chain with a question.
+    /// Nodes entered beyond their visits during this transition; a second time ends the chain with a question.
     exhausted_here: BTreeSet<NodeId>,
     /// Edges followed at whose end nobody has arrived yet; the last comes first.
     open: Vec<(Chosen, Signal)>,
@@ -175,7 +183,7 @@ struct Turn<'a> {
     dead_end: Option<NodeId>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Transition<'a> {
     fn refuse_unless_active(&self) -> Result<(), Refusal> {
         if self.run.head.status == RunStatus::Active {
             return Ok(());

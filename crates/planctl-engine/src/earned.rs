@@ -10,12 +10,12 @@ use crate::contract::Verdict;
 use crate::fact::Fact;
 use crate::graph::{Edge, Graph, JoinPolicy, Node, NodeKind, On, Signal};
 use crate::ids::NodeId;
-use crate::run::{End, Outcome};
+use crate::outcome::{End, Outcome};
 
 /// Follows the history of one run and knows how far each node has come.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Earned {
-    nodes: BTreeMap<NodeId, Way>,
+    nodes: BTreeMap<NodeId, NodeProgress>,
     /// How many facts were read.
     read: u64,
     /// When the branches of a join came together last.
@@ -38,7 +38,7 @@ struct Carried {
 
 /// How far a node has come since it was entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum NodeProgress {
     /// Nothing is decided; since when.
     Entered(u64),
     /// A verdict of its attempt passed it, or its own run is done.
@@ -61,19 +61,22 @@ impl Earned {
         self.read += 1;
         match fact {
             Fact::NodeEntered { node, .. } if is_work_node(graph, node) => {
-                self.nodes.insert(node.clone(), Way::Entered(self.read));
+                self.nodes.insert(node.clone(), NodeProgress::Entered(self.read));
             }
             Fact::NodeEntered { node, .. } => self.reset_branches(graph, node),
             Fact::NodeVerified { node, verdict, .. } => {
-                let way = match verdict {
-                    Verdict::Passed => Way::Passed,
-                    Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => Way::Failed(self.read),
+                let progress = match verdict {
+                    Verdict::Passed => NodeProgress::Passed,
+                    Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => {
+                        NodeProgress::Failed(self.read)
+                    }
                 };
-                self.nodes.insert(node.clone(), way);
+                self.nodes.insert(node.clone(), progress);
             }
             Fact::NodeObserved { node, attempt, check, refuted, .. } => {
-                let way = if refuted.is_none() { Way::Passed } else { Way::Failed(self.read) };
-                self.nodes.insert(node.clone(), way);
+                let progress =
+                    if refuted.is_none() { NodeProgress::Passed } else { NodeProgress::Failed(self.read) };
+                self.nodes.insert(node.clone(), progress);
                 let asks = graph.node(node).filter(|node| is_without_contract(node));
                 let allowed = asks.and_then(|node| node.confirmation.as_deref()?.check.as_ref());
                 return (allowed != Some(check)).then(|| {
@@ -81,11 +84,12 @@ impl Earned {
                 });
             }
             Fact::SubPlanEnded { node, end, .. } => {
-                let way = if *end == End::Done { Way::Passed } else { Way::Failed(self.read) };
-                self.nodes.insert(node.clone(), way);
+                let progress =
+                    if *end == End::Done { NodeProgress::Passed } else { NodeProgress::Failed(self.read) };
+                self.nodes.insert(node.clone(), progress);
             }
             Fact::NodeDecided { node, .. } => {
-                self.nodes.insert(node.clone(), Way::Answered);
+                self.nodes.insert(node.clone(), NodeProgress::Answered);
             }
             Fact::BranchesJoined { node, .. } => {
                 self.joined.insert(node.clone(), self.read);
@@ -96,7 +100,7 @@ impl Earned {
             // A person also decides about a routing node, if the path back from it went in circles.
             Fact::NodeSettled { node, by: Some(_), outcome, .. } if *outcome != Outcome::Failed => {
                 self.carried.remove(node);
-                self.nodes.insert(node.clone(), Way::Decided);
+                self.nodes.insert(node.clone(), NodeProgress::Decided);
             }
             Fact::EdgeFollowed { .. } => return self.check_followed_edge(graph, fact),
             Fact::EpochBegan { .. } => {
@@ -107,7 +111,9 @@ impl Earned {
             }
             // The person leaves behind what failed or was under way where the run stopped: it goes another way from here.
             Fact::NodeReopened { .. } => {
-                self.nodes.retain(|_, way| !matches!(way, Way::Entered(_) | Way::Failed(_)));
+                self.nodes.retain(|_, progress| {
+                    !matches!(progress, NodeProgress::Entered(_) | NodeProgress::Failed(_))
+                });
             }
             Fact::PlanCompleted { .. } => return self.check_completed(graph),
             Fact::NodeSettled { node, .. } => {
@@ -149,22 +155,24 @@ impl Earned {
         {
             self.let_pass.remove(join);
             let members = graph.members_of(join);
-            self.nodes
-                .retain(|id, way| !matches!(way, Way::Entered(_) | Way::Failed(_)) || !members.contains(id));
+            self.nodes.retain(|id, progress| {
+                !matches!(progress, NodeProgress::Entered(_) | NodeProgress::Failed(_))
+                    || !members.contains(id)
+            });
         }
     }
 
     fn check_settled(&mut self, node: &NodeId, outcome: Outcome, by_person: bool) -> Option<String> {
         let before = self.nodes.get(node).copied();
-        let (way, is_founded) = match outcome {
-            Outcome::Passed | Outcome::Waived if by_person => (Way::Decided, true),
-            Outcome::Passed => (Way::Passed, before == Some(Way::Passed)),
-            Outcome::Waived => (Way::Decided, false),
-            Outcome::Skipped | Outcome::Warned if by_person => (Way::Decided, true),
-            Outcome::Skipped | Outcome::Warned => (Way::LetPass, true),
-            Outcome::Failed => (Way::Failed(self.read), true),
+        let (progress, is_founded) = match outcome {
+            Outcome::Passed | Outcome::Waived if by_person => (NodeProgress::Decided, true),
+            Outcome::Passed => (NodeProgress::Passed, before == Some(NodeProgress::Passed)),
+            Outcome::Waived => (NodeProgress::Decided, false),
+            Outcome::Skipped | Outcome::Warned if by_person => (NodeProgress::Decided, true),
+            Outcome::Skipped | Outcome::Warned => (NodeProgress::LetPass, true),
+            Outcome::Failed => (NodeProgress::Failed(self.read), true),
         };
-        self.nodes.insert(node.clone(), way);
+        self.nodes.insert(node.clone(), progress);
         (!is_founded).then(|| format!("`{node}` is {} without a verdict or a person", outcome.word()))
     }
 
@@ -196,8 +204,13 @@ impl Earned {
         if *signal == Signal::Success {
             let is_earned = match self.nodes.get(from) {
                 _ if !is_work_node(graph, from) => self.is_entered_from_pass(from),
-                Some(Way::Passed | Way::Answered | Way::Decided | Way::LetPass) => true,
-                Some(Way::Entered(_) | Way::Failed(_) | Way::Left) | None => false,
+                Some(
+                    NodeProgress::Passed
+                    | NodeProgress::Answered
+                    | NodeProgress::Decided
+                    | NodeProgress::LetPass,
+                ) => true,
+                Some(NodeProgress::Entered(_) | NodeProgress::Failed(_) | NodeProgress::Left) | None => false,
             };
             return (!is_earned).then(|| format!("the run went on from `{from}` to `{to}` as from a pass"));
         }
@@ -208,8 +221,10 @@ impl Earned {
             On::Success => false,
             On::Always => edges.peek().is_none() || edges.any(|edge| self.names_failure(graph, edge)),
         };
-        if let Some(way @ (Way::Failed(_) | Way::Entered(_))) = self.nodes.get_mut(from) {
-            *way = Way::Left;
+        if let Some(progress @ (NodeProgress::Failed(_) | NodeProgress::Entered(_))) =
+            self.nodes.get_mut(from)
+        {
+            *progress = NodeProgress::Left;
         }
         (!is_named)
             .then(|| format!("the edge from `{from}` to `{to}` names no failure, and was followed after one"))
@@ -221,7 +236,7 @@ impl Earned {
             Some(carried) => carried.is_let_pass,
             None => {
                 self.let_pass.contains(node)
-                    || matches!(self.nodes.get(node), Some(Way::LetPass | Way::Decided))
+                    || matches!(self.nodes.get(node), Some(NodeProgress::LetPass | NodeProgress::Decided))
             }
         }
     }
@@ -266,22 +281,23 @@ impl Earned {
                 suffices && is_of_branch(graph, join, node) || is_forked_within(graph, join, node)
             })
         };
-        let open = self.nodes.iter().find_map(|(node, way)| match way {
-            Way::Entered(since) | Way::Failed(since)
+        let open = self.nodes.iter().find_map(|(node, progress)| match progress {
+            NodeProgress::Entered(since) | NodeProgress::Failed(since)
                 if graph.node(node).is_some() && !is_taken_back(node, *since) =>
             {
-                Some((node, way))
+                Some((node, progress))
             }
-            Way::Entered(_)
-            | Way::Failed(_)
-            | Way::Passed
-            | Way::Answered
-            | Way::Decided
-            | Way::Left
-            | Way::LetPass => None,
+            NodeProgress::Entered(_)
+            | NodeProgress::Failed(_)
+            | NodeProgress::Passed
+            | NodeProgress::Answered
+            | NodeProgress::Decided
+            | NodeProgress::Left
+            | NodeProgress::LetPass => None,
         });
-        open.map(|(node, way)| {
-            let what = if matches!(way, Way::Failed(_)) { "failed" } else { "was never judged" };
+        open.map(|(node, progress)| {
+            let what =
+                if matches!(progress, NodeProgress::Failed(_)) { "failed" } else { "was never judged" };
             format!("the run is done, and `{node}` {what}")
         })
     }

@@ -2,15 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::advance::Choosing;
+use crate::ask::{AskKind, Reason};
 use crate::budget::{Shortfall, Spent};
+use crate::choosing::Choosing;
 use crate::contract::{Ending, RehearsalResult, Tampering, Verdict};
-use crate::effect::{AskKind, Purpose, Reason};
+use crate::effect::Purpose;
 use crate::graph::{Fidelity, On, Signal};
 use crate::ids::{Actor, Attempt, ItemId, NodeId, Role, RunId};
 use crate::observation::OutputCheck;
+use crate::outcome::{End, Outcome, Outcomes};
 use crate::pace::{Level, Responder};
-use crate::run::{End, Outcome, Outcomes};
 use crate::time::Timestamp;
 
 /// One thing that followed. The name of each variant is the name of the event in history (G-34).

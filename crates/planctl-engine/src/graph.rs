@@ -4,6 +4,7 @@ mod branches;
 mod edge;
 mod node;
 mod profile;
+mod roles;
 mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -290,7 +291,7 @@ impl Graph {
     /// Returns the tasks with their nodes, in the author's order.
     pub fn steps(&self) -> Vec<(&Node, &Task)> {
         let mut steps: Vec<(&Node, &Task)> =
-            self.nodes().iter().filter_map(|node| Some((node, self.task(&node.id)?))).collect();
+            self.nodes().iter().filter_map(|node| Some((node, node.task()?))).collect();
         steps.sort_by_key(|(_, task)| task.step);
         steps
     }

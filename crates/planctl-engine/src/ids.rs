@@ -256,3 +256,16 @@ impl ItemId {
         ItemId::new(format!("{:032x}.{}.{}.{}.{hand}", run.0, at.node, at.visit, at.attempt))
     }
 }
+
+impl Digest {
+    /// Names a sha256 that was computed: `sha256:…`.
+    pub fn of_sha256(hash: &[u8]) -> Digest {
+        Digest::new(format!("sha256:{}", hex(hash)))
+    }
+}
+
+/// Writes bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
+    digits.map(|digit| char::from_digit(digit.into(), 16).expect("four bits are one digit")).collect()
+}

@@ -12,7 +12,9 @@
 //! [`Observation`], and says so for ever ([`Grade`]).
 
 mod advance;
+mod ask;
 mod budget;
+mod choosing;
 pub mod condition;
 pub mod context_names;
 mod contract;
@@ -20,44 +22,53 @@ mod earned;
 mod effect;
 mod event;
 mod fact;
+mod failure;
 mod graph;
 mod ids;
 mod observation;
+mod outcome;
 mod pace;
 mod ready_queue;
+mod refusal;
 mod run;
+mod scope;
 mod tier;
 mod time;
+mod timer;
 pub mod view;
 
-pub use advance::{
-    Advance, Choosing, Decider, Tried, advance, changed_nodes, initial_scope, key_of, match_option,
-    plain_label,
-};
+pub use advance::{Advance, advance, changed_nodes, initial_scope, key_of, match_option, plain_label};
+pub use ask::{AskKind, Reason};
 pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage};
+pub use choosing::{Choosing, Decider, Tried};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, PromptToJudge, RedFirst,
     RehearsalResult, Resource, Resources, Tampering, Verdict, bytes_words,
 };
 pub use earned::Earned;
-pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};
+pub use effect::{Ask, Brief, Effect, Item, Purpose, SoFar, Work};
 pub use event::{
     AgentEvent, AgentSaid, Answer, ChildEnd, Circumstances, ClockEvent, Conflict, Decision, Event, Fault,
-    FaultKind, HarnessEvent, HarnessResult, Hints, HumanEvent, Overrun, Refusal, Report,
+    FaultKind, HarnessEvent, HarnessResult, Hints, HumanEvent, Overrun, Report,
 };
 pub use fact::Fact;
+pub use failure::{Failing, Failure};
 pub use graph::{
     Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity, Fork, Gated,
     Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Profile,
     Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind, WorktreeBranch,
 };
-pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId, hex};
 pub use observation::{Grade, OBSERVED_BYTES_MAX, Observation, OutputCheck};
+pub use outcome::{End, Outcome, Outcomes};
 pub use pace::{Handover, Level, PaceLevel, Responder};
 pub use ready_queue::ReadyQueue;
+pub use refusal::Refusal;
 pub use run::{
-    Arrivals, AttemptDetails, BranchResult, End, EnteredFrom, Failing, Failure, Head, NodeState, Note,
-    Outcome, Outcomes, PromptWord, Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
+    Arrivals, AttemptDetails, BranchResult, EnteredFrom, Head, NodeState, Note, PromptWord, Record,
+    Recurrence, Rehearsal, Run, RunStatus, Tally, Unchecked,
 };
+pub use scope::Scope;
 pub use tier::{NoSuchTier, Tier};
 pub use time::Timestamp;
+pub use timer::TimerId;

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Reason;
-use crate::graph::Task;
+use crate::ask::Reason;
 use crate::ids::{Attempt, Role};
-use crate::run::Record;
 
 /// Which responder handles a step now.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -115,70 +113,4 @@ pub struct Handover {
 pub(crate) fn levels_rise(pace_levels: &[PaceLevel]) -> bool {
     let levels = std::iter::once(Level::Primary).chain(pace_levels.iter().map(|pace_level| pace_level.level));
     levels.is_sorted_by(|one, next| one < next)
-}
-
-impl Task {
-    /// Returns all roles that may come to work on the step: its own, and those that take over from it.
-    pub fn roles(&self) -> impl Iterator<Item = &Role> {
-        let others = self.pace.iter().filter_map(|pace_level| match &pace_level.responder {
-            Responder::Role(role) => Some(role),
-            Responder::Human => None,
-        });
-        std::iter::once(&self.role).chain(others)
-    }
-
-    /// Returns the newest level, up to this one, at which an agent answers; `None` is the step's own role.
-    fn level_at(&self, level: Level) -> Option<(&Role, &PaceLevel)> {
-        let up_to = self.pace.iter().rev().filter(|pace_level| pace_level.level <= level);
-        up_to.into_iter().find_map(|pace_level| match &pace_level.responder {
-            Responder::Role(role) => Some((role, pace_level)),
-            Responder::Human => None,
-        })
-    }
-}
-
-impl Record {
-    /// Returns the PACE level that handles the step.
-    pub fn level(&self) -> Level {
-        self.pace.as_ref().map_or(Level::Primary, |handover| handover.level)
-    }
-
-    /// Returns the role whose worker makes the attempts: the one a person chose, else that of the level; where a person
-    /// answers at the level, that of the level before.
-    pub fn worker_role<'a>(&'a self, task: &'a Task) -> &'a Role {
-        let at_level = || task.level_at(self.level()).map_or(&task.role, |(role, _)| role);
-        self.role.as_ref().unwrap_or_else(at_level)
-    }
-
-    /// Returns who answers for the step now: the role a person chose, else the level's responder.
-    pub fn responder(&self, task: &Task) -> Responder {
-        let level = self.level();
-        let pace_level = || {
-            task.pace
-                .iter()
-                .find(|pace_level| pace_level.level == level)
-                .map(|pace_level| pace_level.responder.clone())
-        };
-        match &self.role {
-            Some(role) => Responder::Role(role.clone()),
-            None if level.is_primary() => Responder::Role(task.role.clone()),
-            None => pace_level().unwrap_or(Responder::Human),
-        }
-    }
-
-    /// Returns how long one attempt's work may take.
-    pub fn work_timeout(&self, task: &Task) -> Duration {
-        let own = match self.role {
-            Some(_) => None,
-            None => task.level_at(self.level()).and_then(|(_, pace_level)| pace_level.timeout),
-        };
-        own.unwrap_or(task.work_timeout)
-    }
-
-    /// Returns how the step came to the agent that has it, where it is not the first.
-    pub(crate) fn handover(&self, task: &Task) -> Option<&Handover> {
-        let handover = self.pace.as_deref()?;
-        let is_with_level = self.role.is_none() && handover.from != *self.worker_role(task);
-        is_with_level.then_some(handover)
-    }
 }

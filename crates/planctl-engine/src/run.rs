@@ -1,9 +1,8 @@
 //! Where a run stands: a small head, and one record for each node that was ever entered.
 
 mod arrivals;
-mod failure;
 mod record;
-mod scope;
+mod responder;
 mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,19 +11,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, BudgetPart, Reserved, Shortfall, Spent, Usage};
-use crate::event::Refusal;
 use crate::graph::{Graph, NodeKind};
 use crate::ids::{At, Attempt, NodeId, RunId};
+use crate::outcome::{End, Outcomes};
 use crate::ready_queue::ReadyQueue;
+use crate::refusal::Refusal;
+use crate::scope::Scope;
 use crate::time::Timestamp;
 
 pub use arrivals::{Arrivals, BranchResult};
-pub use failure::{Failing, Failure};
 pub use record::{
     AttemptDetails, EnteredFrom, Note, PromptWord, Record, Recurrence, Rehearsal, Tally, Unchecked,
 };
-pub use scope::Scope;
-pub use state::{NodeState, Outcome};
+pub use state::NodeState;
 
 /// One execution of an approved revision, as far as it is loaded.
 ///
@@ -194,52 +193,6 @@ pub enum RunStatus {
         /// How it ended.
         end: End,
     },
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// It reached a successful exit.
-    Done,
-    /// It reached a failed exit.
-    Failed,
-    /// A person's answer ended it.
-    Aborted,
-    /// A person cancelled it, or rejected its plan.
-    Cancelled,
-}
-
-/// How many nodes settled which way; steps only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Outcomes {
-    /// By a passing gate.
-    pub passed: u32,
-    /// With attempts exhausted.
-    pub failed: u32,
-    /// By a person or by `skip`.
-    pub skipped: u32,
-    /// By a named person, with a reason.
-    pub waived: u32,
-    /// With attempts exhausted under `warn`.
-    pub warned: u32,
-}
-
-impl Outcomes {
-    /// Returns how many settled in any way.
-    pub fn total(self) -> u32 {
-        self.passed + self.failed + self.skipped + self.waived + self.warned
-    }
-
-    fn counter_mut(&mut self, outcome: Outcome) -> &mut u32 {
-        match outcome {
-            Outcome::Passed => &mut self.passed,
-            Outcome::Failed => &mut self.failed,
-            Outcome::Skipped => &mut self.skipped,
-            Outcome::Waived => &mut self.waived,
-            Outcome::Warned => &mut self.warned,
-        }
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

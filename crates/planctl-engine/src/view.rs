@@ -20,16 +20,18 @@ pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 pub use waiting::steps_waiting;
 
-use crate::advance::{Choosing, Decider};
+use crate::ask::{AskKind, Reason};
 use crate::budget::{BudgetPart, DayScope, Shortfall};
+use crate::choosing::{Choosing, Decider};
 use crate::contract::{Contract, Ending, RehearsalResult, Tampering, Verdict};
-use crate::effect::{AskKind, Purpose, Reason};
+use crate::effect::Purpose;
 use crate::event::Overrun;
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{Graph, Node, NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
+use crate::outcome::{End, Outcome, Outcomes};
 use crate::pace::{Level, Responder};
-use crate::run::{End, Failing, Failure, Outcome, Outcomes};
 
 /// Names a node as people do: `step 2 "Write the fix"`.
 pub fn node_name(graph: &Graph, id: &NodeId) -> String {

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 /// Returns `sha256:` and the hexadecimal digest of the bytes.
 pub fn digest_of(bytes: &[u8]) -> Digest {
-    name(Sha256::digest(bytes).as_slice())
+    Digest::of_sha256(&Sha256::digest(bytes))
 }
 
 /// Digests an open file to its end in constant memory, and takes its bytes off those that may still be read; `None` where
@@ -23,7 +23,7 @@ pub(crate) fn digest_within(file: &File, left: &mut u64) -> io::Result<Option<Di
     let mut file = file;
     loop {
         match file.read(&mut buffer) {
-            Ok(0) => return Ok(Some(name(hasher.finalize().as_slice()))),
+            Ok(0) => return Ok(Some(Digest::of_sha256(&hasher.finalize()))),
             Ok(count) => match left.checked_sub(count as u64) {
                 Some(rest) => {
                     *left = rest;
@@ -35,17 +35,6 @@ pub(crate) fn digest_within(file: &File, left: &mut u64) -> io::Result<Option<Di
             Err(error) => return Err(error),
         }
     }
-}
-
-fn name(digest: &[u8]) -> Digest {
-    let mut text = String::with_capacity(7 + 64);
-    text.push_str("sha256:");
-    for byte in digest {
-        for half in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(half), 16).expect("four bits are one hexadecimal digit"));
-        }
-    }
-    Digest::new(text)
 }
 
 #[cfg(test)]

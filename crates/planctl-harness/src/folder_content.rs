@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::scratch::remove_tree;
+use crate::removal::remove_tree;
 
 /// How many links to a file of a private folder there are: its own name.
 const ONE_NAME: nix::libc::nlink_t = 1;

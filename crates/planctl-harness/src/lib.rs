@@ -25,6 +25,7 @@ mod folder_content;
 mod gate_folder;
 mod git;
 mod isolation;
+mod isolation_probe;
 mod judging;
 mod masks;
 mod open_files;
@@ -34,6 +35,7 @@ mod prompt;
 mod protect;
 mod proxy;
 mod reach;
+mod removal;
 mod replica;
 mod running;
 mod scratch;
@@ -67,9 +69,8 @@ pub use environment::{
 };
 pub use excerpt::{Output, excerpt_of};
 pub use git::{git_branch, git_head, git_top_level};
-pub use isolation::{
-    Confinement, Isolation, Network, Offered, Primitive, agent_state, credentials, probe_isolation,
-};
+pub use isolation::{Confinement, Isolation, Network, agent_state, credentials};
+pub use isolation_probe::{Offered, probe_isolation};
 pub use judging::{
     Hearing, JudgeAnswer, JudgeDialogue, JudgePrompt, JudgeSaid, JudgeVerdict, JudgedWork, judge_schema,
     to_judge,
@@ -89,7 +90,7 @@ pub use proxy::Hosts;
 pub use reach::{HostPattern, NoHost, Reach};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
-pub use spawn::{Spawner, Stage, helper_main};
+pub use spawn::{Primitive, Spawner, Stage, helper_main};
 pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
 pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, list_files};

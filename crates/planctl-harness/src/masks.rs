@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -205,10 +205,7 @@ fn encodings_of(value: &str) -> Vec<Vec<u8>> {
             false => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
         })
         .collect();
-    let hex = bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap_or(());
-        text
-    });
+    let hex = planctl_engine::hex(bytes);
     let mut forms = vec![value.to_owned(), json.replace('/', "\\/"), json, ascii, hex.to_uppercase(), hex];
     for is_kept in [is_unreserved as fn(u8) -> bool, is_kept_in_uri] {
         let percent: String = bytes.iter().map(|byte| percent(*byte, is_kept)).collect();

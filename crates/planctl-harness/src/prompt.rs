@@ -1,7 +1,7 @@
 //! Writes the prompt: the task, what the step subscribes to, what failed before, a person's words (P-49, A29).
 
 use planctl_engine::view::{reason_words, strip_terminal_sequences};
-use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Verdict};
+use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Tampering, Verdict};
 
 use crate::context::ContextEntry;
 
@@ -51,7 +51,7 @@ pub(crate) fn random_key() -> String {
             Err(error) => panic!("the kernel has no random bytes: {error}"),
         }
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    planctl_engine::hex(&bytes)
 }
 
 /// Puts data between lines that carry a key, so that nothing in it can end it.
@@ -161,45 +161,7 @@ impl Prompt<'_> {
         self.line(&format!("\n# What failed\n\nPrevious attempt failed (attempt {}).", failure.attempt));
         match &failure.what {
             Failing::Contract { verdict, ending, tampered } => {
-                self.text.push('\n');
-                self.data("the command that checks this step", parts.command);
-                let how = match (verdict, ending) {
-                    (Verdict::Tampered, _) => {
-                        let files: Vec<String> = tampered
-                            .iter()
-                            .map(|file| format!("{} ({})", file.path, file.change.word()))
-                            .collect();
-                        self.text.push('\n');
-                        self.data("protected files that differ", &files.join("\n"));
-                        for (path, text) in parts.approved {
-                            self.text.push('\n');
-                            self.data(&format!("the approved content of {path}"), text);
-                        }
-                        "was not accepted: files that this step must not change have changed. Put them back as they \
-                         were approved, and remove those that were created"
-                            .to_owned()
-                    }
-                    (Verdict::Passed | Verdict::Failed | Verdict::TimedOut, Ending::Exited { code }) => {
-                        format!("returned exit code {code}")
-                    }
-                    (Verdict::Passed | Verdict::Failed | Verdict::TimedOut, Ending::Signalled { signal }) => {
-                        format!("was ended by signal {signal}")
-                    }
-                    (_, Ending::TimedOut) => {
-                        format!("was still running after {} s and was ended", failure.duration.as_secs())
-                    }
-                    (_, Ending::OverLimit { resource, max }) => {
-                        format!("was ended: {}", resource.exceeded(*max))
-                    }
-                    (_, Ending::NotRun) => "was not run".to_owned(),
-                };
-                self.line(&format!("\nContract {how}."));
-                self.stream("Stderr", &failure.stderr);
-                self.stream("Stdout", &failure.stdout);
-                if !failure.denied.is_empty() {
-                    self.line("\nSome of what the worker wanted to do is not permitted, and will not be this time:");
-                    self.data("what was denied", &strip_terminal_sequences(&failure.denied.join("\n")));
-                }
+                self.failed_contract(failure, (*verdict, *ending), tampered, parts);
             }
             Failing::Overran { past: Overrun::Deadline } => {
                 self.line("The work ran past its deadline and was ended. Do less at a time.");
@@ -210,7 +172,7 @@ impl Prompt<'_> {
             ),
             Failing::Undelivered { message } => self.message("The worker could not run:", message),
             Failing::Permission { message } => self.message("A permission was missing:", message),
-            Failing::Inconclusive { message } => self.message("The check told nothing:", message),
+            Failing::Inconclusive { message } => self.message("The check was inconclusive:", message),
             Failing::Unconfirmed { by, note } => {
                 self.line(&format!("{by} looked at the work and says that it is not done."));
                 if let Some(note) = note {
@@ -237,11 +199,58 @@ impl Prompt<'_> {
                 self.line(&format!("The plan before this step did not end well: {name}."));
             }
             Failing::Conflict { files, .. } => {
-                self.line("What branches of the plan did does not fit together in these files:");
+                self.line("Branches of the plan made conflicting changes to these files:");
                 self.line(&files.join("\n"));
             }
         }
         self.line("\nTry again.");
+    }
+
+    /// Says how the contract failed, and what it printed.
+    fn failed_contract(
+        &mut self,
+        failure: &Failure,
+        (verdict, ending): (Verdict, Ending),
+        tampered: &[Tampering],
+        parts: &PromptParts<'_>,
+    ) {
+        self.text.push('\n');
+        self.data("the command that checks this step", parts.command);
+        let how = match (verdict, ending) {
+            (Verdict::Tampered, _) => {
+                let files: Vec<String> =
+                    tampered.iter().map(|file| format!("{} ({})", file.path, file.change.word())).collect();
+                self.text.push('\n');
+                self.data("protected files that differ", &files.join("\n"));
+                for (path, text) in parts.approved {
+                    self.text.push('\n');
+                    self.data(&format!("the approved content of {path}"), text);
+                }
+                "was not accepted: files that this step must not change have changed. Put them back as they \
+                 were approved, and remove those that were created"
+                    .to_owned()
+            }
+            (Verdict::Passed | Verdict::Failed | Verdict::TimedOut, Ending::Exited { code }) => {
+                format!("returned exit code {code}")
+            }
+            (Verdict::Passed | Verdict::Failed | Verdict::TimedOut, Ending::Signalled { signal }) => {
+                format!("was ended by signal {signal}")
+            }
+            (_, Ending::TimedOut) => {
+                format!("was still running after {} s and was ended", failure.duration.as_secs())
+            }
+            (_, Ending::OverLimit { resource, max }) => {
+                format!("was ended: {}", resource.exceeded(max))
+            }
+            (_, Ending::NotRun) => "was not run".to_owned(),
+        };
+        self.line(&format!("\nContract {how}."));
+        self.stream("Stderr", &failure.stderr);
+        self.stream("Stdout", &failure.stdout);
+        if !failure.denied.is_empty() {
+            self.line("\nSome of what the worker wanted to do is not permitted, and will not be this time:");
+            self.data("what was denied", &strip_terminal_sequences(&failure.denied.join("\n")));
+        }
     }
 
     fn stream(&mut self, name: &str, excerpt: &planctl_engine::Excerpt) {

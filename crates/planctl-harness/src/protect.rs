@@ -141,9 +141,7 @@ pub enum ProtectError {
         glob: String,
     },
     /// The files have more bytes than can be compared again and again.
-    #[error(
-        "`{path}`, with the files before it, has more than 4 GiB, which are the most that can be protected"
-    )]
+    #[error("`{path}`, with the files before it, has more than 4 GiB, which is the limit of protected files")]
     TooLarge {
         /// The file that is one too many.
         path: String,

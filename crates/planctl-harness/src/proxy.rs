@@ -29,10 +29,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use crate::reach::{HostPattern, Wanted, WantedHost};
-use crate::spawn::receive;
-
-/// The port in the worker's network, where nothing else listens before it does.
-pub(crate) const PORT: u16 = 3128;
+use crate::spawn::{PROXY_PORT, receive};
 /// The most connections at once; others wait.
 const CONNECTIONS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -64,7 +61,7 @@ const OF_ONE_CONNECTION: [HeaderName; 9] = [
 /// The variables by which programs find the proxy.
 pub(crate) fn variables() -> impl Iterator<Item = (&'static str, String)> {
     let proxy = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-    let proxy = proxy.into_iter().map(|name| (name, format!("http://127.0.0.1:{PORT}")));
+    let proxy = proxy.into_iter().map(|name| (name, format!("http://127.0.0.1:{PROXY_PORT}")));
     let none = ["NO_PROXY", "no_proxy"].into_iter().map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
     proxy.chain(none)
 }

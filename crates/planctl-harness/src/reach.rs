@@ -38,7 +38,7 @@ impl TryFrom<Written> for Reach {
 
     fn try_from(written: Written) -> Result<Reach, String> {
         match written {
-            Written::Word(word) => Reach::of_word(&word).ok_or_else(|| format!("{word:?} is no network")),
+            Written::Word(word) => Reach::of_word(&word).ok_or_else(|| format!("{word:?} is not a network")),
             Written::Hosts(hosts) => Ok(Reach::Hosts(hosts)),
         }
     }

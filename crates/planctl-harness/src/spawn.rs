@@ -35,9 +35,10 @@ mod users;
 mod wire;
 
 pub use helper::helper_main;
+pub use host::Primitive;
 pub use spawner::Spawner;
 pub use wire::Stage;
 
 pub(crate) use host::primitives;
 pub(crate) use spawner::GuardianSocket;
-pub(crate) use wire::{Cause, Confinement, Limits, Order, Outcome, Report, Request, receive};
+pub(crate) use wire::{Cause, Confinement, Limits, Order, Outcome, PROXY_PORT, Report, Request, receive};

@@ -39,7 +39,7 @@ pub enum WorktreeError {
     #[error("find the program git")]
     NoGit,
     /// The folder is in no git checkout.
-    #[error("make a worktree of {}: it is no git repository", folder.display())]
+    #[error("make a worktree of {}: it is not a git repository", folder.display())]
     NotARepository {
         /// The folder.
         folder: PathBuf,

@@ -76,6 +76,7 @@ codes! {
     P015 Error "a field or its value can't be understood",
     P016 Warning "what follows the last attempt is left to a default",
     P017 Error "a field is not supported yet",
+    P018 Warning "the plan allows a finding that it can't, or that is not there",
     P020 Note "a default applies",
     P101 Error "the contract is not valid bash",
     P102 Error "a command is not on the PATH",
@@ -147,6 +148,33 @@ codes! {
     P602 Warning "the contract runs a destructive command",
     P603 Note "the plan lies outside the workspace",
     P604 Warning "the plan holds what looks like a credential",
+}
+
+/// The codes that no plan allows, since a person relies on them who approves what somebody else wrote.
+const GUARDS: &[(&[Code], &str)] = {
+    use Code::*;
+    &[
+        (&[P004, P006, P604], "what a person reads may not be what is there"),
+        (&[P018], "it is about what the plan allows"),
+        (&[P103, P104, P312], "a step would pass that proves nothing"),
+        (&[P108, P118, P119, P120, P121], "a worker may change what judges it"),
+        (&[P109], "planctl could not look at the contract"),
+        (&[P122], "a question waits for an answer"),
+        (&[P123, P124], "a judge would stand alone"),
+        (&[P404, P502], "a limit that a person has set would not hold"),
+    ]
+};
+
+impl Code {
+    /// Returns why no plan may allow findings of this code; nothing where it may.
+    pub fn guards(self) -> Option<&'static str> {
+        GUARDS.iter().find(|(codes, _)| codes.contains(&self)).map(|(_, why)| *why)
+    }
+
+    /// Says that a plan may allow findings of this code, with a reason.
+    pub fn may_be_allowed(self) -> bool {
+        self.default_level() != Severity::Error && self.guards().is_none()
+    }
 }
 
 impl fmt::Display for Code {

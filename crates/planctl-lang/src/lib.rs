@@ -32,13 +32,14 @@ pub use edit::template::{TEMPLATES, Template, instantiate, slug};
 pub use facts::{Facts, FileFact, Judges, NextFact, SpecialKind, SubPlanFact, Trial, TrialRun, Tried, Wants};
 pub use graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, red_first};
 pub use import::{Imported, Origin, import};
+pub use lint::allowed::{Allowed, allowing_edit};
 pub use lint::candidates::{Candidate, Obstacle, candidates};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
 pub use report::changes::{Change, changes};
 pub use report::draw::render_all;
 pub use report::findings::{
-    EditView, ExplainedCode, ExplainedCodes, Finding, FixView, Place, ProbeReport, REPORT_SCHEMA, Range,
-    Report, StepRef,
+    AllowedView, EditView, ExplainedCode, ExplainedCodes, Finding, FixView, LabelledRange, ProbeReport,
+    REPORT_SCHEMA, Range, Report, StepRef,
 };
 pub use report::group::{Group, groups};
 pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word, show};
@@ -49,12 +50,12 @@ pub use syntax::{Position, Source, Unreadable, condition, dot};
 pub use text::characters::{escape, has_hidden, is_hidden, json_escaped, printable};
 pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_MAX};
 pub use text::secrets::{is_secret_name, masked};
-pub use text::{Span, Spanned, duration_words};
+pub use text::{Span, Spanned, duration_words, shell_quoted, shell_word};
 pub use tree::digest::{canonical, digest, digest_of_text};
 pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{
-    ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepNumber, StepTree, Then, WorkspaceMode,
-    fields,
+    Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepNumber, StepTree, Then,
+    WorkspaceMode, fields,
 };
 
 pub use verify::{ReadPlan, Verification, read, verify};

@@ -1,13 +1,17 @@
-//! Compares a plan with itself and with the facts; one file per family of findings.
+//! Compares a plan with itself and with the facts: one file per family of findings, and the list of all of them.
 
+pub(crate) mod allowed;
+mod before_work;
 mod budget;
 pub(crate) mod candidates;
+mod changes;
 mod contract;
 mod denied;
 mod effects;
 pub(crate) mod foreign;
 mod judges;
 mod lookalikes;
+mod nodes;
 mod numbers;
 mod order;
 mod proof;
@@ -17,50 +21,173 @@ mod roles;
 mod safety;
 mod shape;
 mod subscriptions;
-mod trial;
 mod untold;
 
 pub use subscriptions::{SUBSCRIPTION_BYTES_MAX, unknown_topics};
 
+use std::collections::BTreeSet;
+
 use crate::analysis::Scripts;
 use crate::analysis::order::Order;
-use crate::diagnostic::Diagnostic;
-use crate::facts::Facts;
+use crate::diagnostic::levels::Levels;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::facts::{Facts, Trial};
+use crate::syntax::shell::Script;
 use crate::syntax::source::Source;
-use crate::tree::PlanTree;
-use crate::tree::parse::sort;
+use crate::tree::parse::{name_of, sort};
+use crate::tree::workflow::Workflow;
+use crate::tree::{ContractTree, PlanTree, StepTree};
+
+/// One look at a plan: a row of [`LINTS`].
+pub(crate) struct Lint {
+    /// The codes of its findings; it may find one of [`READING`] as well, where it takes more than the text to see it.
+    pub codes: &'static [Code],
+    pub needs: Needs,
+    pub check: fn(&Context<'_>, &mut Vec<Diagnostic>),
+}
+
+/// The most that a lint looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// The plan itself.
+    Text,
+    /// The workspace, the machine and the configuration, too: its findings come and go while the text stays.
+    Surroundings,
+    /// Contracts that were tried, too.
+    Trials,
+}
+
+/// All lints, in the order in which they look.
+pub(crate) const LINTS: &[Lint] = &[
+    shape::LINT,
+    shape::PLACE,
+    lookalikes::LINT,
+    contract::LINT,
+    proof::LINT,
+    changes::LINT,
+    effects::LINT,
+    subscriptions::LINT,
+    judges::LINT,
+    untold::LINT,
+    rights::LINT,
+    questions::LINT,
+    roles::LINT,
+    denied::LINT,
+    budget::LINT,
+    safety::LINT,
+    before_work::LINT,
+    nodes::FOLDERS,
+    nodes::SUB_PLANS,
+    nodes::NEXT,
+    nodes::TOOL_CALLS,
+    nodes::JUDGES,
+];
+
+/// The codes of what is found while a text is read and made a graph, and of what can't be left out.
+#[cfg(any(test, debug_assertions))]
+const READING: &[Code] = {
+    use Code::*;
+    &[
+        P001, P002, P003, P004, P005, P008, P011, P015, P018, P205, P301, P302, P303, P304, P305, P306, P307,
+        P308, P309, P310, P311, P312, P313, P314, P315, P316, P317, P318, P320, P321, P503,
+    ]
+};
 
 /// The inputs of all lints.
-pub(crate) struct Lint<'a> {
+pub(crate) struct Context<'a> {
     pub source: &'a Source,
     pub tree: &'a PlanTree,
+    pub workflow: &'a Workflow,
     pub scripts: &'a Scripts,
     pub order: &'a Order,
     pub facts: &'a Facts,
+}
+
+/// A step's contract that could be read as bash.
+pub(crate) struct ReadContract<'a> {
+    pub step: &'a StepTree,
+    pub contract: &'a ContractTree,
+    pub script: &'a Script,
+}
+
+impl<'a> Context<'a> {
+    /// Looks at each contract that could be read; what is found is named after its step.
+    fn each_script(
+        &self,
+        found: &mut Vec<Diagnostic>,
+        mut look: impl FnMut(ReadContract<'a>, &mut Vec<Diagnostic>),
+    ) {
+        for (at, step) in self.tree.steps.iter().enumerate() {
+            let (Some(contract), Some(script)) = (&step.contract, self.scripts.read_of(at)) else { continue };
+            let before = found.len();
+            look(ReadContract { step, contract, script }, found);
+            found[before..].iter_mut().for_each(|finding| finding.step = Some(name_of(step)));
+        }
+    }
+
+    /// Returns the trial of a step's contract, where there was one.
+    fn trial_of(&self, step: &StepTree) -> Option<&'a Trial> {
+        self.facts.trials.get(&step.fixed_number()?)
+    }
+
+    /// Returns the steps of which a trial is known, by their places: of those with one number, the first was tried.
+    fn trials(&self) -> impl Iterator<Item = (usize, &'a StepTree, &'a ContractTree, &'a Trial)> {
+        let (steps, trials) = (&self.tree.steps, &self.facts.trials);
+        let mut seen = BTreeSet::new();
+        steps.iter().enumerate().filter_map(move |(at, step)| {
+            let number = step.fixed_number().filter(|number| seen.insert(*number))?;
+            Some((at, step, step.contract.as_ref()?, trials.get(&number)?))
+        })
+    }
 }
 
 /// Returns every finding about a plan that was read, in the order of the text.
 pub fn lint(source: &Source, tree: &PlanTree, facts: &Facts) -> Vec<Diagnostic> {
     let scripts = Scripts::read(tree);
     let order = Order::read(source, tree, &scripts);
-    lint_with(&Lint { source, tree, scripts: &scripts, order: &order, facts })
+    let workflow = Workflow::default();
+    let context = Context { source, tree, workflow: &workflow, scripts: &scripts, order: &order, facts };
+    run(&context, &Levels::default())
 }
 
-pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
+/// Runs every lint of which some finding would be told.
+pub(crate) fn run(context: &Context<'_>, levels: &Levels) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    shape::lint(lint, &mut found);
-    lookalikes::lint(lint, &mut found);
-    contract::lint(lint, &mut found);
-    subscriptions::lint(lint, &mut found);
-    judges::lint(lint, &mut found);
-    untold::lint(lint, &mut found);
-    rights::lint(lint, &mut found);
-    questions::lint(lint, &mut found);
-    roles::lint(lint, &mut found);
-    denied::lint(lint, &mut found);
-    budget::lint(lint, &mut found);
-    safety::lint(lint, &mut found);
-    trial::lint(lint, &mut found);
+    let is_told = |lint: &&Lint| lint.codes.is_empty() || !lint.codes.iter().all(|code| levels.hides(*code));
+    for lint in LINTS.iter().filter(is_told) {
+        let before = found.len();
+        (lint.check)(context, &mut found);
+        #[cfg(debug_assertions)]
+        for finding in &found[before..] {
+            let code = finding.code;
+            assert!(lint.codes.contains(&code) || READING.contains(&code), "{code} is another lint's");
+        }
+    }
     sort(&mut found);
     found
+}
+
+/// Returns what the findings of a code depend on.
+pub(crate) fn needs(code: Code) -> Needs {
+    LINTS.iter().find(|lint| lint.codes.contains(&code)).map_or(Needs::Text, |lint| lint.needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_is_found_by_one_lint_or_by_the_reader() {
+        for code in Code::ALL {
+            let lints = LINTS.iter().filter(|lint| lint.codes.contains(code)).count();
+            assert_eq!(lints + usize::from(READING.contains(code)), 1, "{code}");
+        }
+    }
+
+    #[test]
+    fn each_code_of_the_surroundings_has_a_lint_that_looks_at_them() {
+        let of_them = Code::ALL.iter().filter(|code| code.is_of_the_surroundings());
+        let unsure: Vec<&Code> = of_them.filter(|code| needs(**code) == Needs::Text).collect();
+        assert!(unsure.is_empty(), "{unsure:?}");
+    }
 }

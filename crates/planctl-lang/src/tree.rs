@@ -9,10 +9,11 @@ pub mod workflow;
 
 pub use crate::syntax::values::{OnFail, Then, WorkspaceMode};
 pub use mark::Mark;
+pub use parse::allow::Allow;
 
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::syntax::source::Source;
@@ -49,6 +50,21 @@ pub struct PlanTree {
     pub steps: Vec<StepTree>,
     /// The lines of `## Flow`, with the heading first.
     pub flow: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The comments that allow findings, in the order of the text.
+    pub allows: Vec<Allow>,
+}
+
+impl PlanTree {
+    /// Returns the place of the step that an offset of a markdown text lies in.
+    pub(crate) fn step_at(&self, offset: usize) -> Option<usize> {
+        let at = self.steps.partition_point(|step| step.heading.start <= offset).checked_sub(1)?;
+        (offset < self.steps[at].end).then_some(at)
+    }
+
+    /// Returns the comments that stand in the step at a place, or above all steps.
+    pub(crate) fn allows_of(&self, step: Option<usize>) -> impl Iterator<Item = &Allow> {
+        self.allows.iter().filter(move |allow| self.step_at(allow.span.start) == step)
+    }
 }
 
 /// The frontmatter's values, as text.
@@ -164,6 +180,12 @@ pub struct StepTree {
     pub locks: Vec<Spanned<String>>,
     /// `**workspace:**`
     pub workspace: Option<Spanned<WorkspaceMode>>,
+    /// `**plan:**`: the file of the plan that a sub-plan carries out.
+    pub plan: Option<Spanned<String>>,
+    /// `**folder:**`: the folder in which a sub-plan works.
+    pub folder: Option<Spanned<String>>,
+    /// `**approval:**`: who approves a sub-plan.
+    pub approval: Option<Spanned<ChildApproval>>,
     /// Its node's name, where the plan is a graph of another language than markdown.
     pub node: Option<String>,
     /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
@@ -226,6 +248,9 @@ fields! {
     Server "server" Step Line,
     Tool "tool" Step Line,
     Arguments "arguments" Step Text,
+    Plan "plan" Step Line,
+    Folder "folder" Step Line,
+    Approval "approval" Step Line,
     ExitCode "exit_code" Step Line,
     OnFail "on_fail" Step Line,
     Timeout "timeout" Step Line,

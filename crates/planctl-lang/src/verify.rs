@@ -9,17 +9,16 @@ use crate::diagnostic::levels::Levels;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::{Facts, Wants};
 use crate::graph::{Plan, findings, lower};
+use crate::lint::allowed::{Allowed, Allowing};
 use crate::lint::foreign::of_tool;
-use crate::lint::{Lint, lint_with};
+use crate::lint::{self, Context};
 use crate::syntax::Language;
 use crate::syntax::source::{Source, Unreadable};
 use crate::text::Span;
 use crate::tree::PlanTree;
 use crate::tree::digest::{digest, digest_of_plan};
 use crate::tree::parse::{parse, sort};
-use crate::tree::workflow::{
-    Outlined, Workflow, folders, implied, lint_judges, lint_tool_calls, next, outlined, serve, sub_plans,
-};
+use crate::tree::workflow::{Outlined, Workflow, folders, implied, next, outlined, serve, sub_plans};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;
@@ -33,6 +32,8 @@ pub struct Verification {
     pub graph: Option<Graph>,
     /// Every finding, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// The findings that the plan allows, which are none of the others.
+    pub allowed: Vec<Allowed>,
     /// The digest of the canonical text.
     pub digest: Digest,
 }
@@ -93,13 +94,11 @@ impl ReadPlan<'_> {
             return Verification::unreadable(&Unreadable { source, diagnostic });
         }
         serve(&mut tree, &workflow, &facts.types, &mut diagnostics);
-        let lint = Lint { source, tree: &tree, scripts: &scripts, order: &order, facts };
-        diagnostics.extend(lint_with(&lint));
-        folders::lint_there(&workflow, facts, &mut diagnostics);
-        sub_plans::lint_there(&workflow, facts, &mut diagnostics);
-        next::lint_there(&workflow, facts, &mut diagnostics);
-        lint_tool_calls(source, &workflow, facts, &mut diagnostics);
-        lint_judges(&tree, &workflow, facts, &mut diagnostics);
+        let context =
+            Context { source, tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, facts };
+        diagnostics.extend(lint::run(&context, levels));
+        let mut allowing = Allowing::of(source, &tree, levels);
+        allowing.take(&mut diagnostics);
         levels.apply(&mut diagnostics);
         let is_markdown = Language::of(source.path()).is_none();
         let plan = Plan { tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, is_markdown };
@@ -111,17 +110,20 @@ impl ReadPlan<'_> {
             },
             true => (None, findings(&plan, &diagnostics)),
         };
+        allowing.take(&mut found);
+        let (mut allowed, idle) = allowing.end(source, facts);
+        found.extend(idle);
         levels.apply(&mut found);
         let graph = lowered.filter(|_| !found.iter().any(Diagnostic::is_error));
         diagnostics.extend(found);
-        for label in diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.spans) {
-            label.span = source.clamp(label.span);
-        }
         sort(&mut diagnostics);
         cut(&mut diagnostics);
-        diagnostics.iter_mut().for_each(Diagnostic::make_printable);
+        for finding in diagnostics.iter_mut().chain(allowed.iter_mut().map(|allowed| &mut allowed.finding)) {
+            finding.spans.iter_mut().for_each(|label| label.span = source.clamp(label.span));
+            finding.make_printable();
+        }
         let digest = digest_of_plan(source, &tree);
-        Verification { tree, graph, diagnostics, digest }
+        Verification { tree, graph, diagnostics, allowed, digest }
     }
 }
 
@@ -147,8 +149,14 @@ impl Verification {
             tree: PlanTree::default(),
             graph: None,
             diagnostics: vec![unreadable.diagnostic.clone()],
+            allowed: Vec::new(),
             digest: digest(&unreadable.source),
         }
+    }
+
+    /// Returns every finding, also those that the plan allows.
+    pub fn with_allowed(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().chain(self.allowed.iter().map(|allowed| &allowed.finding))
     }
 
     /// Says whether the plan is verified: no error among the findings.

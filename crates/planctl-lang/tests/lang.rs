@@ -1,5 +1,7 @@
 //! The language from outside: text and facts in, findings and a graph out.
 
+#[path = "lang/allowing.rs"]
+mod allowing;
 #[path = "lang/bash.rs"]
 mod bash;
 #[path = "lang/budgets.rs"]
@@ -58,6 +60,8 @@ mod same_path;
 mod sample;
 #[path = "lang/sound.rs"]
 mod sound;
+#[path = "lang/sub_plans.rs"]
+mod sub_plans;
 #[path = "lang/trials.rs"]
 mod trials;
 #[path = "lang/unicode.rs"]

@@ -25,14 +25,14 @@ pub fn complete(
     let line = document.text.line(document.text.line_of(offset)).unwrap_or_default();
     let before = &document.text.as_str()[line.start..offset.max(line.start)];
     let places = document.text.places();
-    let place = Place { document, places, reading: &reading, offset, before };
-    let mut items = place.items(roles);
+    let cursor = Cursor { document, places, reading: &reading, offset, before };
+    let mut items = cursor.items(roles);
     let is_incomplete = items.len() > ENTRIES_MAX;
     items.truncate(ENTRIES_MAX);
     lsp::CompletionList { is_incomplete, items, ..lsp::CompletionList::default() }
 }
 
-struct Place<'a> {
+struct Cursor<'a> {
     document: &'a Document,
     places: Places<'a>,
     reading: &'a Reading,
@@ -41,7 +41,7 @@ struct Place<'a> {
     before: &'a str,
 }
 
-impl Place<'_> {
+impl Cursor<'_> {
     fn items(&self, roles: &BTreeSet<String>) -> Vec<lsp::CompletionItem> {
         let tree = &self.reading.tree;
         if tree.frontmatter.span.is_some_and(|span| span.start < self.offset && self.offset < span.end) {
@@ -92,13 +92,19 @@ impl Place<'_> {
         if kind != "file" {
             return Vec::new();
         }
-        let wanted = typed_path.trim_start().to_lowercase();
+        let typed_path = typed_path.trim_start();
+        let files = self.files(typed_path, |_| true);
+        files.iter().map(|file| self.item(file, file, typed_path, None)).collect()
+    }
+
+    /// Returns files of the workspace that fit what was typed; those that begin with it come first.
+    fn files(&self, typed: &str, is_wanted: fn(&str) -> bool) -> Vec<String> {
+        let typed = typed.to_lowercase();
         let mut files: Vec<String> = existing_files(&self.document.workspace);
-        files.retain(|file| file.to_lowercase().contains(&wanted));
-        // Those that begin with what was typed come first.
-        files.sort_by_key(|file| (!file.to_lowercase().starts_with(&wanted), file.clone()));
+        files.retain(|file| is_wanted(file) && file.to_lowercase().contains(&typed));
+        files.sort_by_key(|file| (!file.to_lowercase().starts_with(&typed), file.clone()));
         files.truncate(ENTRIES_MAX + 1);
-        files.iter().map(|file| self.item(file, file, typed_path.trim_start(), None)).collect()
+        files
     }
 
     /// Returns the field whose value the cursor stands in, and what stands there of it.
@@ -117,6 +123,11 @@ impl Place<'_> {
             let mut roles: BTreeSet<String> = roles.iter().cloned().chain(used).collect();
             roles.remove(typed);
             return roles.iter().map(|role| self.value(role, typed)).collect();
+        }
+        if is_in_step && name == "plan" {
+            let files =
+                self.files(typed, |file| [".md", ".json", ".dot"].iter().any(|end| file.ends_with(end)));
+            return files.iter().map(|file| self.value(file, typed)).collect();
         }
         let known = if is_in_step { fields::OF_STEP } else { fields::OF_PLAN };
         let values = known.iter().find(|help| help.name == name).map_or(&[][..], |help| help.values);

@@ -28,7 +28,7 @@ pub struct Document {
     /// Says that the editor shows findings of this file.
     pub is_marked: bool,
     /// Requests that wait for the findings.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitingRequest>,
     /// Counts what may have changed the findings; those of an older count are stale.
     pub generation: u64,
     /// The generation that is being verified.
@@ -37,7 +37,7 @@ pub struct Document {
 }
 
 /// A request that waits.
-pub struct Waiting {
+pub struct WaitingRequest {
     /// Its id.
     pub id: Value,
     /// The method of the request.

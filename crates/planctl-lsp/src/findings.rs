@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use gen_lsp_types as lsp;
-use planctl_lang::{Code, Diagnostic, Edit, Reach, Severity, Source, Span, fixing_edits, printable};
+use planctl_lang::{
+    Code, Diagnostic, Edit, Fix, Reach, Severity, Source, Span, allowing_edit, fixing_edits, printable,
+};
 use serde_json::json;
 
 use super::document::Document;
@@ -68,7 +70,10 @@ pub fn actions(document: &Document, params: &lsp::CodeActionParams) -> Vec<lsp::
     let mut actions = Vec::new();
     if is_wanted(params, "quickfix") {
         let found = marked_findings(document).filter(|found| touches(found));
-        actions.extend(found.filter_map(|found| quick_fix(document, &places, found)));
+        for found in found {
+            actions.extend(quick_fix(document, &places, found));
+            actions.extend(allow(document, &places, found));
+        }
     }
     if is_wanted(params, "source.fixAll") {
         actions.extend(fix_all(document, &places));
@@ -103,6 +108,21 @@ fn quick_fix(document: &Document, places: &Places<'_>, found: &Diagnostic) -> Op
     })
 }
 
+// The comment lacks its reason, which is a finding until the author writes it.
+fn allow(document: &Document, places: &Places<'_>, found: &Diagnostic) -> Option<lsp::CodeAction> {
+    let source = &document.reading().source;
+    let tree = &document.findings.as_ref()?.tree;
+    let fix = Fix { edits: vec![allowing_edit(source, tree, found)?], safe: false };
+    let allowing = Diagnostic { fix: Some(fix), ..found.clone() };
+    Some(lsp::CodeAction {
+        title: format!("{}: allow it here, and say why", found.code),
+        kind: Some(lsp::CodeActionKind::QuickFix),
+        diagnostics: Some(vec![diagnostic(document, places, found)]),
+        edit: Some(change(document, places, &fixing_edits(source, [&allowing], Reach::Unsafe))),
+        ..lsp::CodeAction::default()
+    })
+}
+
 fn fix_words(edits: &[Edit]) -> String {
     match edits {
         [Edit { replacement, .. }] if replacement.is_empty() => "delete it".to_owned(),
@@ -114,7 +134,7 @@ fn fix_words(edits: &[Edit]) -> String {
 fn fix_all(document: &Document, places: &Places<'_>) -> Option<lsp::CodeAction> {
     let edits = fixing_edits(&document.reading().source, marked_findings(document), Reach::Safe);
     (!edits.is_empty()).then(|| lsp::CodeAction {
-        title: "planctl: mend all that is safe to mend".to_owned(),
+        title: "planctl: apply all safe fixes".to_owned(),
         kind: Some(lsp::CodeActionKind::SourceFixAll),
         edit: Some(change(document, places, &edits)),
         ..lsp::CodeAction::default()

@@ -59,7 +59,7 @@ fn read_headers(input: &mut impl BufRead) -> io::Result<Option<u64>> {
         };
         if name.eq_ignore_ascii_case("content-length") {
             let bytes = value.trim().parse().ok().filter(|bytes| *bytes <= MESSAGE_BYTES_MAX);
-            length = Some(bytes.ok_or_else(|| invalid("the Content-Length is no number up to 64 MiB"))?);
+            length = Some(bytes.ok_or_else(|| invalid("the Content-Length is not a number up to 64 MiB"))?);
         }
     }
 }

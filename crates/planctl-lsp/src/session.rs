@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
                 return self.client.answer(&Value::Null, Err(refusal));
             }
             Frame::Malformed(what) => {
-                let refusal = Refusal::new(Refusal::PARSE_ERROR, format!("the message is no JSON: {what}"));
+                let refusal = Refusal::new(Refusal::PARSE_ERROR, format!("the message is not JSON: {what}"));
                 return self.client.answer(&Value::Null, Err(refusal));
             }
         };

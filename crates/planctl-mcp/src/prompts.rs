@@ -2,7 +2,7 @@
 
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 
-use crate::door::Refused;
+use crate::gateway::Refused;
 
 /// A prompt: its name, its one argument, and the text that comes before it.
 struct Written {

@@ -5,7 +5,7 @@ use planctl_lang::{Code, ExplainedCodes};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::Value;
 
-use crate::door::{ApiCall, Door, Refused};
+use crate::gateway::{ApiCall, ApiGateway, Refused};
 
 const DIAGNOSTICS: &str = "planctl://diagnostics";
 const PLANS: &str = "planctl://plans";
@@ -49,10 +49,10 @@ pub fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads one resource.
-pub async fn read(door: &impl Door, uri: &str) -> Result<ResourceContents, Refused> {
+pub async fn read(gateway: &impl ApiGateway, uri: &str) -> Result<ResourceContents, Refused> {
     let contents = |media: &str, text: String| ResourceContents::text(text, uri).with_mime_type(media);
     let of = |base: &str| uri.strip_prefix(base)?.strip_prefix('/').filter(|name| !name.is_empty());
-    let here = door.workspace();
+    let here = gateway.workspace();
     if uri == DIAGNOSTICS {
         return Ok(contents(JSON, text_of(&ExplainedCodes::new(Code::ALL))));
     }
@@ -62,30 +62,30 @@ pub async fn read(door: &impl Door, uri: &str) -> Result<ResourceContents, Refus
     if uri == PLANS || uri == RUNS {
         let path = if uri == PLANS { "/v1/plans" } else { "/v1/runs" };
         let call = ApiCall::get(path).with("workspace", here).with("limit", Some(NEWEST));
-        return Ok(contents(JSON, text_of(&door.call(call).await?)));
+        return Ok(contents(JSON, text_of(&gateway.call(call).await?)));
     }
     if let Some(run) = of(RUNS) {
         let call = ApiCall::get(format!("/v1/runs/{}", segment(&decoded(run)?))).with("workspace", here);
-        return Ok(contents(JSON, text_of(&door.call(call).await?)));
+        return Ok(contents(JSON, text_of(&gateway.call(call).await?)));
     }
     let Some(plan) = of(PLANS) else {
         return Err(Refused::new("not_found", format!("could not find the resource {uri}")));
     };
-    Ok(contents(MARKDOWN, plan_text(door, &decoded(plan)?).await?))
+    Ok(contents(MARKDOWN, plan_text(gateway, &decoded(plan)?).await?))
 }
 
 /// How many plans or runs a list has.
 const NEWEST: usize = 100;
 
-async fn plan_text(door: &impl Door, plan: &str) -> Result<String, Refused> {
-    let (path, here) = (format!("/v1/plans/{}/revisions", segment(plan)), door.workspace());
+async fn plan_text(gateway: &impl ApiGateway, plan: &str) -> Result<String, Refused> {
+    let (path, here) = (format!("/v1/plans/{}/revisions", segment(plan)), gateway.workspace());
     let newest = ApiCall::get(&path).with("workspace", here.clone()).with("limit", Some(1));
-    let list: RevisionList = read_as(door.call(newest).await?)?;
+    let list: RevisionList = read_as(gateway.call(newest).await?)?;
     let Some(newest) = list.revisions.first() else {
         return Err(Refused::new("not_found", format!("no text of the plan {plan} is kept")));
     };
     let call = ApiCall::get(format!("{path}/{}", newest.digest)).with("workspace", here);
-    let page: RevisionPage = read_as(door.call(call).await?)?;
+    let page: RevisionPage = read_as(gateway.call(call).await?)?;
     Ok(page.source)
 }
 
@@ -119,5 +119,6 @@ pub fn segment(name: &str) -> String {
 /// Reads a name that may be written with percent signs.
 fn decoded(name: &str) -> Result<String, Refused> {
     let read = percent_encoding::percent_decode_str(name).decode_utf8();
-    read.map(Into::into).map_err(|_| Refused::bad_request(format!("could not read {name:?}: it is no UTF-8")))
+    read.map(Into::into)
+        .map_err(|_| Refused::bad_request(format!("could not read {name:?}: it is not UTF-8")))
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::arguments::{AddStep, MarkStep, OfSession, SetupPlan, UpdateStep};
-use crate::door::Refused;
+use crate::gateway::Refused;
 use crate::planning::{Kind, List, Owner, Refusal, Sessions};
 
 /// The scratch lists that a caller reaches.

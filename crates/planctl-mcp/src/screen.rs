@@ -13,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestContext, RoleServer};
 use serde_json::Value;
 
-use crate::door::Screens;
+use crate::gateway::Screens;
 
 /// The name of the one input.
 const ANSWER: &str = "answer";

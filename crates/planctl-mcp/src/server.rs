@@ -1,4 +1,4 @@
-//! The server: what a client may ask, and which call of the door answers it.
+//! The server: what a client may ask, and which call of the gateway answers it.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::arguments::{
     CodeExplain, ItemClaim, ItemComplete, ItemHeartbeat, PersonAsk, PlanDraft, PlanSubmit, PlanVerify,
     RunLogs, RunStatus,
 };
-use crate::door::{ApiCall, Door, PlanText, Refused};
+use crate::gateway::{ApiCall, ApiGateway, PlanText, Refused};
 use crate::scratch::Scratch;
 use crate::screen::{self, Screen};
 use crate::tools::Tool;
@@ -39,29 +39,30 @@ const WAIT_SECONDS_MAX: u64 = 30;
 
 /// Serves one caller.
 pub struct Server<D> {
-    door: D,
+    gateway: D,
     scratch: Scratch,
 }
 
-impl<D: Door> Server<D> {
-    /// Prepares to serve a caller through its door.
-    pub fn new(door: D, scratch: Scratch) -> Server<D> {
-        Server { door, scratch }
+impl<D: ApiGateway> Server<D> {
+    /// Prepares to serve a caller through its gateway.
+    pub fn new(gateway: D, scratch: Scratch) -> Server<D> {
+        Server { gateway, scratch }
     }
 
     fn offers(&self, tool: Tool) -> bool {
-        (!tool.is_planning() || self.scratch.is_offered()) && (!tool.takes_plans() || self.door.takes_plans())
+        (!tool.is_planning() || self.scratch.is_offered())
+            && (!tool.takes_plans() || self.gateway.takes_plans())
     }
 
     fn describe(&self, tool: Tool) -> rmcp::model::Tool {
-        tool.describe(self.scratch.names_session(), self.door.workspace().is_none())
+        tool.describe(self.scratch.names_session(), self.gateway.workspace().is_none())
     }
 
     async fn call_tool(&self, tool: Tool, given: JsonObject) -> Result<Value, Refused> {
         match tool {
             Tool::PlanVerify => {
                 let PlanVerify { path, text, workspace } = read(given)?;
-                self.door.verify(PlanText { path, text, workspace }).await
+                self.gateway.verify(PlanText { path, text, workspace }).await
             }
             Tool::CodeExplain => {
                 let CodeExplain { code } = read(given)?;
@@ -70,11 +71,11 @@ impl<D: Door> Server<D> {
             }
             Tool::PlanDraft => {
                 let PlanDraft { path, text } = read(given)?;
-                self.door.draft(path, text).await
+                self.gateway.draft(path, text).await
             }
             Tool::PlanSubmit => {
                 let PlanSubmit { path } = read(given)?;
-                self.door.submit(path).await
+                self.gateway.submit(path).await
             }
             Tool::RunStatus => self.status(read(given)?).await,
             Tool::RunLogs => self.logs(read(given)?).await,
@@ -101,7 +102,7 @@ impl<D: Door> Server<D> {
     }
 
     async fn status(&self, given: RunStatus) -> Result<Value, Refused> {
-        let workspace = self.door.workspace().or(given.workspace);
+        let workspace = self.gateway.workspace().or(given.workspace);
         let call = match &given.run {
             Some(run) => ApiCall::get(format!("/v1/runs/{}", resources::segment(run))),
             None => ApiCall::get("/v1/runs").with("limit", Some(ENTRIES)),
@@ -111,7 +112,7 @@ impl<D: Door> Server<D> {
 
     async fn logs(&self, given: RunLogs) -> Result<Value, Refused> {
         let call = ApiCall::get(format!("/v1/runs/{}/logs", resources::segment(&given.run)))
-            .with("workspace", self.door.workspace().or(given.workspace))
+            .with("workspace", self.gateway.workspace().or(given.workspace))
             .with("step", given.step)
             .with("attempt", given.attempt)
             .with("cursor", given.cursor)
@@ -125,7 +126,8 @@ impl<D: Door> Server<D> {
             body["lease_seconds"] = json!(seconds);
         }
         let wait = given.wait_seconds.min(WAIT_SECONDS_MAX);
-        let claimed = self.door.call(ApiCall::post("/v1/items/claim", body).with("wait", Some(wait))).await?;
+        let claimed =
+            self.gateway.call(ApiCall::post("/v1/items/claim", body).with("wait", Some(wait))).await?;
         Ok(json!({ "claimed": claimed }))
     }
 
@@ -176,7 +178,7 @@ impl<D: Door> Server<D> {
     }
 
     async fn content(&self, call: ApiCall) -> Result<Value, Refused> {
-        Ok(self.door.call(call).await?.unwrap_or_else(|| json!({})))
+        Ok(self.gateway.call(call).await?.unwrap_or_else(|| json!({})))
     }
 }
 
@@ -194,7 +196,7 @@ fn no_such(refused: Refused) -> ErrorData {
     ErrorData::invalid_params(refused.error, Some(data))
 }
 
-impl<D: Door> ServerHandler for Server<D> {
+impl<D: ApiGateway> ServerHandler for Server<D> {
     fn get_info(&self) -> ServerConfig {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
@@ -233,7 +235,7 @@ impl<D: Door> ServerHandler for Server<D> {
         tracing::info!(tool = tool.name(), "a tool was invoked");
         let answered = async {
             if tool == Tool::PersonAsk
-                && let Some(screen) = Screen::of(self.door.screens(), &context)
+                && let Some(screen) = Screen::of(self.gateway.screens(), &context)
                 && let Some(answer) = self.ask_at_screen(screen, &request, &context).await?
             {
                 return Ok(answer);
@@ -269,7 +271,7 @@ impl<D: Door> ServerHandler for Server<D> {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let contents = resources::read(&self.door, &request.uri).await.map_err(no_such)?;
+        let contents = resources::read(&self.gateway, &request.uri).await.map_err(no_such)?;
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 

@@ -99,7 +99,7 @@ impl Tool {
         self.name().starts_with("planning_")
     }
 
-    /// Says whether it needs a door at which plans are handed in.
+    /// Says whether it needs a gateway at which plans are handed in.
     pub fn takes_plans(self) -> bool {
         matches!(self, Tool::PlanDraft | Tool::PlanSubmit)
     }
@@ -184,7 +184,7 @@ impl Tool {
     }
 
     /// Describes the tool to a client. A session is an argument only where one server keeps those of several callers, and a
-    /// workspace only where the door stands in none.
+    /// workspace only where the gateway stands in none.
     pub fn describe(self, names_session: bool, names_workspace: bool) -> rmcp::model::Tool {
         let mut schema = self.schema();
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {

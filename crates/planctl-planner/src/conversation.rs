@@ -1,5 +1,7 @@
 //! The conversation that makes a draft: what was asked, answered and found, and what has to happen next.
 
+mod questions;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::amount::{Spending, Tokens};
 use crate::goal::Goal;
 use crate::judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, judge, traced};
-use crate::prompt::{self, Prompt};
+use crate::prompt::Prompt;
 use crate::proposal::{ANSWER_BYTES_MAX, Proposal, Question};
 use crate::repair::{FailedRun, REPAIRS_MAX, Repair};
 use crate::review::{Review, ReviewVerdict};
@@ -279,7 +281,7 @@ impl Conversation {
             (Some(Outcome::Ok | Outcome::Warning), Some(_), Some(text))
                 if self.brief.has_reviewer && last.review.is_none() =>
             {
-                let prompt = prompt::to_reviewer(&self.brief, &text);
+                let prompt = questions::to_reviewer(&self.brief, &text);
                 Next::Ask { who: Asked::Reviewer, prompt }
             }
             (Some(outcome @ (Outcome::Ok | Outcome::Warning)), Some(proposal), Some(text)) => {
@@ -407,7 +409,7 @@ impl Conversation {
     }
 
     fn ask_writer(&self) -> Next {
-        Next::Ask { who: Asked::Writer, prompt: prompt::to_writer(self) }
+        Next::Ask { who: Asked::Writer, prompt: questions::to_writer(self) }
     }
 
     fn text_of(&self, proposal: &Proposal) -> String {

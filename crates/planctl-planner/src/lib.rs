@@ -44,9 +44,10 @@ pub use red::{WrongReason, wrong_reason};
 pub use repair::{FailedRun, REPAIRS_MAX, Repair};
 pub use resolve::{
     ASK_PERSON, Action, Argument, ArgumentValue, Binding, Call, Candidate, Capability, Catalog, Decision,
-    Found, History, MendNext, Mending, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk,
-    QuestAskKind, QuestEvent, QuestNext, Remark, Remembered, Resolver, Served, Source, Tally, Tried, Vectors,
-    Verified, Went, bind, coerced, key_of, planned, text_to_embed, type_of, verified, write_plan,
+    History, MendNext, Mending, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk,
+    QuestAskKind, QuestEvent, QuestNext, Remark, Remembered, Resolution, Resolver, Served, Source, Tally,
+    Tried, Vectors, Verified, Went, bind, coerced, key_of, planned, text_to_embed, type_of, verified,
+    write_plan,
 };
 pub use review::{REVIEW_BYTES_MAX, Review, review_schema};
 pub use signals::{Signal, signals};

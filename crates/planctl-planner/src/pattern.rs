@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use planctl_lang::shell_quoted;
 use serde::{Deserialize, Serialize};
 
 use crate::goal::Goal;
@@ -319,8 +320,4 @@ fn renamed(words: &[Word], facts: &PatternFacts) -> Fit {
     }
     let task = format!("Rename the file `{from}` to `{to}`, and mend what names it.");
     step(format!("Rename {from}"), task, format!("test -s {to} && test ! -e {from}"), &[from, to])
-}
-
-fn shell_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -125,7 +125,7 @@ pub enum Served {
 
 /// The answer for an intent, and how it was found.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Found {
+pub struct Resolution {
     /// The answer.
     pub served: Served,
     /// The strategies that were tried, in order.
@@ -173,7 +173,7 @@ pub struct Resolver<'a> {
 
 impl Resolver<'_> {
     /// Finds what serves an intent: the first strategy with an acceptable answer decides.
-    pub fn find(&self, intent: &Intent) -> Found {
+    pub fn find(&self, intent: &Intent) -> Resolution {
         let wording = Wording::of_intent(&intent.text);
         let near = self.catalog.near(&wording);
         let looked_at = near.looked_at;
@@ -182,7 +182,7 @@ impl Resolver<'_> {
             let (served, own) = self.by(source, intent, &wording, &near);
             tried.push(own);
             if let Some(served) = served {
-                return Found { served, tried, looked_at };
+                return Resolution { served, tried, looked_at };
             }
         }
         let mut nearest: Vec<Candidate> = Vec::new();
@@ -194,7 +194,7 @@ impl Resolver<'_> {
             }
         }
         rank(&mut nearest);
-        Found { served: Served::Missing(nearest), tried, looked_at }
+        Resolution { served: Served::Missing(nearest), tried, looked_at }
     }
 
     /// Looks for capabilities that may serve an intent: among all, by the bar of the strategies, or where names match a word of a

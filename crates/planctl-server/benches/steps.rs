@@ -25,6 +25,7 @@ use planctl_server::{Executor, RunSettings, ServerNode, ServerNodeOptions};
 use planctl_store::testing::Floor;
 use planctl_store::{NewApproval, NewRevision, NewRun, Proof, Settings};
 use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval_at};
 
 #[path = "steps/daemon.rs"]
 mod daemon;
@@ -98,6 +99,11 @@ impl Part {
 enum Work {
     Nothing,
     SpawnTrue,
+    /// Reports at even distances, as workers do that have something to do.
+    Paced {
+        first: Duration,
+        every: Duration,
+    },
 }
 
 async fn measure(place: &Path, parts: &[Part]) {
@@ -294,7 +300,16 @@ impl Bench {
         let (_stop, stopped) = watch::channel(false);
         let mut spans = Spans::default();
         let mut next = executor.claim_work(&roles).await.unwrap();
+        let mut pace = None;
+        if let Work::Paced { first, every } = work {
+            let mut ticks = interval_at(tokio::time::Instant::now() + first, every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            pace = Some(ticks);
+        }
         while let Some(claimed) = next {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
             let begun = Instant::now();
             if work == Work::SpawnTrue {
                 tokio::process::Command::new("true").status().await.unwrap();

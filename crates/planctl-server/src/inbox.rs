@@ -1,7 +1,11 @@
 //! The inbox: asks that wait for a person, with their answers, and the notes that people and programs leave for steps.
 
-pub(crate) mod asks;
+mod answers;
+mod ask_page;
+pub(crate) mod ask_view;
+mod asks;
 pub(crate) mod draft_asks;
+mod draft_records;
 mod edit;
 mod evidence;
 mod options;

@@ -71,7 +71,7 @@ impl Origin {
 
 /// An entry, and where it is.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundEntry {
     /// The entry.
     pub entry: Entry,
     /// Where it comes from.
@@ -82,7 +82,7 @@ pub struct Found {
     pub hides: Vec<Origin>,
 }
 
-impl Found {
+impl FoundEntry {
     /// Returns its file; there is none of planctl's own entries.
     pub fn file(&self) -> Option<&Path> {
         (self.origin != Origin::BuiltIn).then(|| Path::new(self.source.path()))
@@ -125,7 +125,7 @@ pub struct Trouble {
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     /// The entries, each name once.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundEntry>,
     /// The parts that can't be read.
     pub troubles: Vec<Trouble>,
 }
@@ -189,7 +189,7 @@ impl Library {
     }
 
     /// Returns the entry of this name.
-    pub fn entry(&self, id: &str) -> Option<&Found> {
+    pub fn entry(&self, id: &str) -> Option<&FoundEntry> {
         self.found.iter().find(|found| found.entry.id == id)
     }
 
@@ -238,7 +238,7 @@ impl Library {
         for entry in entries {
             let Some(at) = places.get(&entry.id).copied() else {
                 places.insert(entry.id.clone(), self.found.len());
-                self.found.push(Found { entry, origin, source: source.clone(), hides: Vec::new() });
+                self.found.push(FoundEntry { entry, origin, source: source.clone(), hides: Vec::new() });
                 continue;
             };
             if self.found[at].origin == origin {

@@ -17,8 +17,8 @@ use planctl_api::words::step_state;
 use planctl_lang::workflow::{EdgeTree, Kind, NodeTree, Phase, Stage, Stages, Workflow, edge_words};
 
 pub use layouts::Layouts;
-use letters::{BOLD, Line, SMALL, columns_for, escaped, wrapped};
-use place::{Placed, Way};
+use letters::{BOLD, SMALL, TextLine, columns_for, escaped, wrapped};
+use place::{EdgePath, Placed};
 use shape::Shape;
 pub(crate) use sketch::{Addresses, Fitted, Sketch};
 
@@ -64,8 +64,8 @@ pub enum Undrawable {
 }
 
 /// A box as it is drawn: a node, or several that are folded.
-struct Card {
-    lines: Vec<Line>,
+struct NodeBox {
+    lines: Vec<TextLine>,
     shape: Shape,
     width: f64,
     height: f64,
@@ -79,7 +79,7 @@ struct Card {
 }
 
 /// An edge as it is drawn.
-struct Tie {
+struct DrawnEdge {
     from: usize,
     to: usize,
     words: String,
@@ -118,24 +118,24 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
     if nodes > NODES_MAX || edges > EDGES_MAX {
         return Err(Undrawable::TooLarge { nodes, edges });
     }
-    let (cards, ties) = cards_and_ties(workflow, stages, None);
-    let placed = place::lay_out(&cards, &ties)?;
-    Ok(draw(workflow.title(), &cards, &ties, &placed, false))
+    let (boxes, drawn_edges) = boxes_and_edges(workflow, stages, None);
+    let placed = place::lay_out(&boxes, &drawn_edges)?;
+    Ok(draw(workflow.title(), &boxes, &drawn_edges, &placed, false))
 }
 
 /// Draws a graph as a part of a page: its boxes are links, and its colours are those of [`style_within`]. Where nothing has
 /// another size than in a picture before, it is not laid out again.
 fn on_page(drawing: &Drawing<'_>, layouts: &Layouts) -> Result<String, Undrawable> {
     let workflow = &drawing.workflow;
-    let (mut cards, mut ties) = cards_and_ties(workflow, drawing.stages, Some(&drawing.links));
+    let (mut boxes, mut drawn_edges) = boxes_and_edges(workflow, drawing.stages, Some(&drawing.links));
     let places: BTreeMap<String, usize> =
-        cards.iter().enumerate().map(|(at, card)| (card.name.clone(), at)).collect();
+        boxes.iter().enumerate().map(|(at, node_box)| (node_box.name.clone(), at)).collect();
     for fold in &drawing.folds {
-        let at = cards.len();
-        cards.push(folded_card(fold));
+        let at = boxes.len();
+        boxes.push(box_of_fold(fold));
         let into = fold.from.iter().filter_map(|node| Some((*places.get(node)?, at)));
         let out = fold.to.iter().filter_map(|node| Some((at, *places.get(node)?)));
-        ties.extend(into.chain(out).map(|(from, to)| Tie {
+        drawn_edges.extend(into.chain(out).map(|(from, to)| DrawnEdge {
             from,
             to,
             words: String::new(),
@@ -143,21 +143,21 @@ fn on_page(drawing: &Drawing<'_>, layouts: &Layouts) -> Result<String, Undrawabl
             is_trouble: false,
         }));
     }
-    let (nodes, edges) = (cards.len(), ties.len());
+    let (nodes, edges) = (boxes.len(), drawn_edges.len());
     if edges > nodes * EDGES_TO_A_BOX {
         return Err(Undrawable::TooLarge { nodes, edges });
     }
-    let placed = layouts.of(&cards, &ties)?;
-    Ok(draw(workflow.title(), &cards, &ties, &placed, true))
+    let placed = layouts.of(&boxes, &drawn_edges)?;
+    Ok(draw(workflow.title(), &boxes, &drawn_edges, &placed, true))
 }
 
-fn cards_and_ties(
+fn boxes_and_edges(
     workflow: &Workflow,
     stages: &Stages,
     links: Option<&BTreeMap<String, String>>,
-) -> (Vec<Card>, Vec<Tie>) {
+) -> (Vec<NodeBox>, Vec<DrawnEdge>) {
     let order = workflow.walk();
-    let cards = order.iter().map(|at| card(&workflow.nodes[*at], stages, links)).collect();
+    let boxes = order.iter().map(|at| box_of_node(&workflow.nodes[*at], stages, links)).collect();
     let mut position = vec![0; workflow.nodes.len()];
     for (place, at) in order.iter().enumerate() {
         position[*at] = place;
@@ -172,11 +172,11 @@ fn cards_and_ties(
         let stage = stages.get(&workflow.nodes[at].id.value);
         stage.is_some_and(|stage| matches!(stage.phase, Phase::Failed | Phase::Waiting))
     };
-    let (mut ties, mut alike) = (Vec::new(), BTreeMap::new());
+    let (mut drawn_edges, mut alike) = (Vec::new(), BTreeMap::new());
     for (from, to, edge) in edges {
-        let drawn = tie(position[from], position[to], edge);
+        let drawn = drawn_edge(position[from], position[to], edge);
         if !edge.is_for_failure() || troubles[to] <= TROUBLES_MAX || stopped(from) {
-            ties.push(drawn);
+            drawn_edges.push(drawn);
         } else {
             // The last of them is the nearest.
             let (count, last) = alike.entry(to).or_insert((0_usize, None));
@@ -184,8 +184,8 @@ fn cards_and_ties(
         }
     }
     let others = alike.into_values().filter_map(|(count, last)| Some(last?.standing_for(count - 1)));
-    ties.extend(others);
-    (cards, ties)
+    drawn_edges.extend(others);
+    (boxes, drawn_edges)
 }
 
 /// Returns the colours of pictures as a stylesheet for those within an element.
@@ -232,7 +232,7 @@ fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
 }
 
 /// Makes the box of a node; one of a page has room for every word of a stage, so that it keeps its size while a run goes on.
-fn card(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String>>) -> Card {
+fn box_of_node(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String>>) -> NodeBox {
     let kind = node.kind.value;
     let (id, title) = (node.id.value.as_str(), node.title());
     let stage = stages.get(id);
@@ -250,18 +250,18 @@ fn card(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String
     }
     let mut lines = Vec::new();
     if !small.is_empty() {
-        lines.extend(wrapped(&small.join(" · "), shape.columns(), LINES).into_iter().map(Line::small));
+        lines.extend(wrapped(&small.join(" · "), shape.columns(), LINES).into_iter().map(TextLine::small));
     }
     let columns = columns_for(title, shape.columns());
-    lines.extend(wrapped(title, columns, LINES).into_iter().map(Line::text));
+    lines.extend(wrapped(title, columns, LINES).into_iter().map(TextLine::text));
     if let Some(stage) = stage.filter(|stage| !stage.words.is_empty()) {
         let words = format!("{} {}", sign(stage.phase), stage.words);
-        lines.extend(wrapped(&words, shape.columns() + 4, 2).into_iter().map(Line::stage));
+        lines.extend(wrapped(&words, shape.columns() + 4, 2).into_iter().map(TextLine::stage));
     }
-    let mut text_width = lines.iter().map(Line::width).fold(0.0, f64::max);
-    let mut text_height: f64 = lines.iter().map(Line::height).sum();
+    let mut text_width = lines.iter().map(TextLine::width).fold(0.0, f64::max);
+    let mut text_height: f64 = lines.iter().map(TextLine::height).sum();
     if links.is_some() {
-        let room = Line::stage(LONGEST_STAGE.to_owned());
+        let room = TextLine::stage(LONGEST_STAGE.to_owned());
         text_width = text_width.max(room.width());
         if stage.is_none_or(|stage| stage.words.is_empty()) {
             text_height += room.height();
@@ -278,7 +278,7 @@ fn card(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String
     if let Some(stage) = stage.filter(|stage| !stage.words.is_empty()) {
         about.push_str(&format!(", {}", stage.words));
     }
-    Card {
+    NodeBox {
         lines,
         shape,
         width,
@@ -291,19 +291,19 @@ fn card(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String
 }
 
 /// Makes the box of several nodes, with room for all that may be said of them while a run goes on.
-fn folded_card(fold: &FoldedBox) -> Card {
+fn box_of_fold(fold: &FoldedBox) -> NodeBox {
     let shape = Shape::Stack;
-    let mut lines = vec![Line::text(fold.title.clone())];
+    let mut lines = vec![TextLine::text(fold.title.clone())];
     let said = format!("{} {}", sign(fold.stage.phase), fold.stage.words);
-    lines.extend(wrapped(&said, shape.columns(), FOLDED_LINES).into_iter().map(Line::stage));
-    let room = Line::stage("0".repeat(shape.columns()));
-    let text_width = lines.iter().map(Line::width).fold(room.width(), f64::max);
-    let text_height = Line::text(String::new()).height() + FOLDED_LINES as f64 * room.height();
+    lines.extend(wrapped(&said, shape.columns(), FOLDED_LINES).into_iter().map(TextLine::stage));
+    let room = TextLine::stage("0".repeat(shape.columns()));
+    let text_width = lines.iter().map(TextLine::width).fold(room.width(), f64::max);
+    let text_height = TextLine::text(String::new()).height() + FOLDED_LINES as f64 * room.height();
     let (width, height) = shape.size(text_width, text_height);
     let class = format!("folded{}", phase_class(fold.stage.phase));
     let about = format!("{}: {}", fold.title, fold.stage.words);
     let (name, link) = (fold.title.clone(), Some(fold.link.clone()));
-    Card { lines, shape, width, height, name, about, class, link }
+    NodeBox { lines, shape, width, height, name, about, class, link }
 }
 
 fn phase_class(phase: Phase) -> &'static str {
@@ -327,24 +327,24 @@ fn sign(phase: Phase) -> char {
     }
 }
 
-fn tie(from: usize, to: usize, edge: &EdgeTree) -> Tie {
+fn drawn_edge(from: usize, to: usize, edge: &EdgeTree) -> DrawnEdge {
     let words = edge_words(edge);
     let lines = wrapped(&words, columns_for(&words, 26), LINES);
-    Tie { from, to, words, lines, is_trouble: edge.is_for_failure() }
+    DrawnEdge { from, to, words, lines, is_trouble: edge.is_for_failure() }
 }
 
-impl Tie {
+impl DrawnEdge {
     fn width(&self) -> f64 {
         let widest = self.lines.iter().map(|line| letters::width(line, SMALL)).fold(0.0, f64::max);
         if self.lines.is_empty() { 0.0 } else { widest + 8.0 }
     }
 
     /// Stands for edges of so many others to the same node as well.
-    fn standing_for(self, others: usize) -> Tie {
+    fn standing_for(self, others: usize) -> DrawnEdge {
         let mark = if self.words.is_empty() { "" } else { ", " };
         let words = format!("{}{mark}as {others} others", self.words);
         let lines = wrapped(&words, columns_for(&words, 26), LINES);
-        Tie { words, lines, ..self }
+        DrawnEdge { words, lines, ..self }
     }
 
     fn height(&self) -> f64 {
@@ -352,7 +352,13 @@ impl Tie {
     }
 }
 
-fn draw(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of_page: bool) -> String {
+fn draw(
+    whole_title: &str,
+    boxes: &[NodeBox],
+    drawn_edges: &[DrawnEdge],
+    placed: &Placed,
+    is_of_page: bool,
+) -> String {
     // A page has its title above the picture.
     let title = if is_of_page { None } else { wrapped(whole_title, 90, 1).pop() };
     let title = title.unwrap_or_default();
@@ -369,7 +375,7 @@ fn draw(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of_
     );
     let name = if whole_title.is_empty() { "Graph".to_owned() } else { escaped(whole_title) };
     push_fmt(&mut text, format_args!("<title>{name}</title>\n"));
-    push_fmt(&mut text, format_args!("<desc>{} nodes, {} edges</desc>\n", cards.len(), ties.len()));
+    push_fmt(&mut text, format_args!("<desc>{} nodes, {} edges</desc>\n", boxes.len(), drawn_edges.len()));
     if !is_of_page {
         text.push_str(STYLE);
     }
@@ -386,39 +392,49 @@ fn draw(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of_
         &mut text,
         format_args!("<g transform=\"translate({} {})\">\n", number(left), number(MARGIN + head)),
     );
-    for (tie, way) in ties.iter().zip(&placed.ways) {
-        draw_edge(&mut text, cards, placed, tie, way);
+    for (drawn_edge, edge_path) in drawn_edges.iter().zip(&placed.paths) {
+        draw_edge(&mut text, boxes, placed, drawn_edge, edge_path);
     }
-    for (card, centre) in cards.iter().zip(&placed.centres) {
-        if let Some(link) = &card.link {
+    for (node_box, centre) in boxes.iter().zip(&placed.centres) {
+        if let Some(link) = &node_box.link {
             push_fmt(&mut text, format_args!("<a href=\"{}\">", escaped(link)));
         }
-        draw_node(&mut text, card, *centre);
-        if card.link.is_some() {
+        draw_node(&mut text, node_box, *centre);
+        if node_box.link.is_some() {
             text.push_str("</a>\n");
         }
     }
-    for (tie, way) in ties.iter().zip(&placed.ways) {
-        draw_label(&mut text, tie, way);
+    for (drawn_edge, edge_path) in drawn_edges.iter().zip(&placed.paths) {
+        draw_label(&mut text, drawn_edge, edge_path);
     }
     text.push_str("</g>\n</svg>\n");
     text
 }
 
-fn draw_edge(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way: &Way) {
-    let (from, to) = (placed.centres[tie.from], placed.centres[tie.to]);
-    let points =
-        path::clipped(&way.points, (&cards[tie.from].outline(), from), (&cards[tie.to].outline(), to));
+fn draw_edge(
+    text: &mut String,
+    boxes: &[NodeBox],
+    placed: &Placed,
+    drawn_edge: &DrawnEdge,
+    edge_path: &EdgePath,
+) {
+    let (from, to) = (placed.centres[drawn_edge.from], placed.centres[drawn_edge.to]);
+    let points = path::clipped(
+        &edge_path.points,
+        (&boxes[drawn_edge.from].outline(), from),
+        (&boxes[drawn_edge.to].outline(), to),
+    );
     let mut class = "edge".to_owned();
-    if tie.is_trouble {
+    if drawn_edge.is_trouble {
         class.push_str(" trouble");
     }
     if to.1 <= from.1 {
         class.push_str(" back");
     }
     let (tip_class, tip) = (class.replacen("edge", "tip", 1), path::arrow_head(&points));
-    let names = [&cards[tie.from], &cards[tie.to]].map(|card| escaped(&card.name));
-    let words = if tie.words.is_empty() { String::new() } else { format!(": {}", escaped(&tie.words)) };
+    let names = [&boxes[drawn_edge.from], &boxes[drawn_edge.to]].map(|node_box| escaped(&node_box.name));
+    let words =
+        if drawn_edge.words.is_empty() { String::new() } else { format!(": {}", escaped(&drawn_edge.words)) };
     push_fmt(
         text,
         format_args!(
@@ -430,13 +446,13 @@ fn draw_edge(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way:
     );
 }
 
-fn draw_node(text: &mut String, card: &Card, (x, y): (f64, f64)) {
-    let about = escaped(&card.about);
-    push_fmt(text, format_args!("<g class=\"node {}\"><title>{about}</title>", card.class));
-    card.shape.draw(text, (x, y), (card.width, card.height));
-    let mut line_y =
-        y + card.shape.text_shift(card.height) - card.lines.iter().map(Line::height).sum::<f64>() / 2.0;
-    for line in &card.lines {
+fn draw_node(text: &mut String, node_box: &NodeBox, (x, y): (f64, f64)) {
+    let about = escaped(&node_box.about);
+    push_fmt(text, format_args!("<g class=\"node {}\"><title>{about}</title>", node_box.class));
+    node_box.shape.draw(text, (x, y), (node_box.width, node_box.height));
+    let mut line_y = y + node_box.shape.text_shift(node_box.height)
+        - node_box.lines.iter().map(TextLine::height).sum::<f64>() / 2.0;
+    for line in &node_box.lines {
         line_y += line.height();
         let baseline = line_y - line.size() * 0.32;
         let (class, words) = (line.class(), escaped(&line.words));
@@ -452,13 +468,13 @@ fn draw_node(text: &mut String, card: &Card, (x, y): (f64, f64)) {
     text.push_str("</g>\n");
 }
 
-fn draw_label(text: &mut String, tie: &Tie, way: &Way) {
-    if tie.lines.is_empty() {
+fn draw_label(text: &mut String, drawn_edge: &DrawnEdge, edge_path: &EdgePath) {
+    if drawn_edge.lines.is_empty() {
         return;
     }
-    let (x, y) = way.label;
-    let (width, height) = (tie.width(), tie.height());
-    let class = if tie.is_trouble { "label trouble" } else { "label" };
+    let (x, y) = edge_path.label;
+    let (width, height) = (drawn_edge.width(), drawn_edge.height());
+    let class = if drawn_edge.is_trouble { "label trouble" } else { "label" };
     push_fmt(
         text,
         format_args!(
@@ -469,7 +485,7 @@ fn draw_label(text: &mut String, tie: &Tie, way: &Way) {
             number(height)
         ),
     );
-    for (index, line) in tie.lines.iter().enumerate() {
+    for (index, line) in drawn_edge.lines.iter().enumerate() {
         let baseline = y - height / 2.0 + (index + 1) as f64 * letters::line_height(SMALL) - SMALL * 0.32;
         push_fmt(
             text,
@@ -479,7 +495,7 @@ fn draw_label(text: &mut String, tie: &Tie, way: &Way) {
     text.push_str("</g>\n");
 }
 
-impl Card {
+impl NodeBox {
     fn outline(&self) -> Vec<(f64, f64)> {
         self.shape.outline((self.width, self.height))
     }

@@ -80,6 +80,13 @@ impl HandedIn {
     }
 }
 
+/// An approval that is stored, with the plan that it is of and the plans within.
+struct Kept<'a> {
+    plan: &'a Plan,
+    approval: &'a Approval,
+    sub_plans: &'a BTreeMap<String, Digest>,
+}
+
 impl Services {
     /// Says where a plan stands.
     ///
@@ -219,8 +226,18 @@ impl Services {
         if let Some(graph) = &checked.verification.graph {
             self.approve_inherited(&self.home()?, graph, &config, &sub_plans, given).await?;
         }
-        if newest.as_ref().is_none_or(|run| matches!(run.head.status, RunStatus::Ended { .. })) {
-            self.draw_status(checked).await?;
+        let file = checked.file.display().to_string();
+        let mut next = Next::start(&file);
+        match newest.as_ref().map(|run| (run, &run.head.status)) {
+            // The marks that the run of this very text left stay.
+            Some((run, RunStatus::Ended { end })) if run.revision == approval.digest => {
+                if *end == End::Done {
+                    next = Next::start_again(&file);
+                }
+                self.server_node.draw_marks_if_possible(run.id).await;
+            }
+            None | Some((_, RunStatus::Ended { .. })) => self.draw_status(checked).await?,
+            Some(_) => {}
         }
         let mut decided = Decided {
             run: None,
@@ -229,30 +246,45 @@ impl Services {
             ask: None,
             decision: "approve".to_owned(),
             by: approval.by.clone(),
-            next: Some(Next::start(checked.file.display().to_string())),
+            next: Some(next),
             repeated,
             voted: None,
         };
-        let Some(run) = newest else { return Ok(decided) };
+        if let Some(run) = newest {
+            let kept = Kept { plan: &plan, approval: &approval, sub_plans: &sub_plans };
+            self.apply_approval(&run, checked, &kept, note, &mut decided).await?;
+        }
+        Ok(decided)
+    }
+
+    /// Lets the newest run of a plan go on under an approval, where it waits for one, and says so in what was decided.
+    async fn apply_approval(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        kept: &Kept<'_>,
+        note: Option<&str>,
+        decided: &mut Decided,
+    ) -> Result<(), ServiceError> {
         match run.head.status {
-            RunStatus::Awaiting if run.revision == approval.digest => {
-                self.plan_worktree_anew(&run, checked).await?;
-                let ask = self.answer_plan_ask(&run, &approval, &sub_plans, note).await?;
+            RunStatus::Awaiting if run.revision == kept.approval.digest => {
+                self.plan_worktree_anew(run, checked).await?;
+                let ask = self.answer_plan_ask(run, kept.approval, kept.sub_plans, note).await?;
                 decided.ask = ask.and_then(|ask| u64::try_from(ask).ok());
-                decided.run = Some(run.name);
+                decided.run = Some(run.name.clone());
             }
             RunStatus::Paused => {
-                self.revise(&run, &plan, checked, &approval, &sub_plans).await?;
+                self.revise(run, kept.plan, checked, kept.approval, kept.sub_plans).await?;
                 decided.next = Some(Next::ResumeRun { run: run.name.clone() });
-                decided.run = Some(run.name);
+                decided.run = Some(run.name.clone());
             }
             RunStatus::Queued { .. }
             | RunStatus::Active
             | RunStatus::Ended { end: End::Failed | End::Aborted }
-                if run.revision == approval.digest =>
+                if run.revision == kept.approval.digest =>
             {
                 // The protected files may have been approved anew: the run is held to what holds now.
-                self.bind_approval(run.id, &approval, &sub_plans).await?;
+                self.bind_approval(run.id, kept.approval, kept.sub_plans).await?;
             }
             RunStatus::New
             | RunStatus::Awaiting
@@ -260,7 +292,7 @@ impl Services {
             | RunStatus::Active
             | RunStatus::Ended { .. } => {}
         }
-        Ok(decided)
+        Ok(())
     }
 
     /// Rejects a plan: it is a draft again, its approval is void, and a run that has not begun is cancelled (P16).

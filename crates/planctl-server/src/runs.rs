@@ -17,6 +17,7 @@ pub(crate) mod settings;
 pub(crate) mod shown;
 mod traversal;
 mod unproved;
+pub(crate) mod words;
 pub(crate) mod worked_on;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::plans::SEEN;
-use crate::world::store::{Entry, Store};
+use crate::store::{Entry, Store};
 
 pub use graphs::effects_are_sound;
 pub use ledger::Ledger;

@@ -6,19 +6,22 @@
 //! without, in which the run must end.
 
 mod check;
+mod clock;
 mod coverage;
+mod database;
 mod dice;
 mod faults;
 mod model;
 mod options;
 mod plans;
+mod store;
 mod tell;
 mod world;
 
 pub use coverage::{Coverage, expected};
 pub use dice::{Dice, truth};
 pub use faults::{Flaw, Trouble};
-pub use model::{Model, Place, Status, View, view_of};
+pub use model::{Model, NodePosition, Status, View, view_of};
 pub use options::Options;
 pub use plans::{Plan, draw, revise};
 pub use tell::fact as fact_in_words;

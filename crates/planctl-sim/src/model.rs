@@ -24,7 +24,7 @@ use planctl_engine::{
 
 use journal::Journal;
 pub use view::{View, view_of};
-use ways::Way;
+use ways::ChosenEdge;
 
 /// The values that conditions can look at, by name.
 type Context = BTreeMap<String, String>;
@@ -47,7 +47,7 @@ pub struct Model {
     /// Nodes found beyond their visits while one event is heard.
     beyond: Vec<NodeId>,
     /// Ways taken at whose end nobody has arrived yet; the last comes first.
-    open: Vec<Way>,
+    open: Vec<ChosenEdge>,
     /// Nodes walked through while a run is taken up from its start.
     replayed: Option<Vec<NodeId>>,
     /// Where the run came last and may wait for what never comes.
@@ -82,7 +82,7 @@ pub enum Status {
 
 /// Where a node is, in the model's words.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum NodePosition {
     /// Not begun, or left.
     Nowhere,
     /// Waits until there is room for it.
@@ -117,7 +117,7 @@ pub enum Place {
 }
 
 /// The context of an agent's item of a node, as [`Model::brief`] says.
-pub type Told = (Role, Option<String>, Option<usize>, Option<(Level, Role)>);
+pub type BriefParts = (Role, Option<String>, Option<usize>, Option<(Level, Role)>);
 
 /// The details of a node's newest attempt, in the model's words.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -177,7 +177,7 @@ impl Model {
         for node in self.graph.nodes() {
             if let NodeKind::Human(question) = &node.kind
                 && let Some(default) = &question.default
-                && let Place::WithPerson(AskKind::Choice, _) = self.place(&node.id)
+                && let NodePosition::WithPerson(AskKind::Choice, _) = self.place(&node.id)
                 && let Some(asked) = self.asked_at(&node.id)
             {
                 timers.insert(TimerId::Answer(node.id.clone()), rules::later(asked, default.after));
@@ -188,7 +188,7 @@ impl Model {
 
     /// Returns the role of an agent's item of a node, and its context: role, note, attempt that failed before, and the level
     /// at which it took over with whom it took over from.
-    pub fn brief(&self, id: &NodeId) -> Told {
+    pub fn brief(&self, id: &NodeId) -> BriefParts {
         (self.worker(id), self.note(id), self.failure_of(id), self.taken_over(id))
     }
 }

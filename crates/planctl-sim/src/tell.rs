@@ -2,7 +2,7 @@
 
 use planctl_engine::{
     AgentSaid, Answer, ClockEvent, Decider, Decision, Edge, Ending, Event, Fact, FaultKind, Graph,
-    HarnessResult, NodeKind, On, Outcome, Purpose, Signal, Task, Timestamp,
+    HarnessResult, NodeKind, On, Outcome, Purpose, Signal, Task,
 };
 
 /// Returns what an event says.
@@ -218,10 +218,4 @@ fn edge(edge: &Edge) -> String {
     let anew =
         edge.restart.as_ref().map_or_else(String::new, |restart| format!(" anew with {:?}", restart.keeps));
     format!("-{on}{label}{weight}{when}{anew}-> {}", edge.to)
-}
-
-/// Returns a moment as seconds since the world began.
-pub fn moment(at: Timestamp) -> String {
-    let micros = at.as_micros() - crate::world::BEGINNING.as_micros();
-    format!("{:>8}.{:03}s", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000) / 1000)
 }

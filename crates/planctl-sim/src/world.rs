@@ -3,12 +3,10 @@
 mod at_work;
 mod calls;
 mod children;
-pub(crate) mod database;
 mod gates;
 mod person;
 mod probe;
 mod runs;
-pub(crate) mod store;
 mod tale;
 mod workers;
 
@@ -23,23 +21,21 @@ use planctl_engine::{
     TimerId, Timestamp, Work,
 };
 
+use crate::clock::BEGINNING;
 use crate::coverage::Coverage;
+use crate::database::{Database, Workspace};
 use crate::dice::{Dice, truth};
 use crate::faults::{Flaw, Trouble};
 use crate::model::Model;
 use crate::options::Options;
+use crate::store::{Command, Lease, Proof, Row, RowPlace, Store};
 use crate::{check, plans, tell};
 pub use gates::with_yes_of_judge;
 pub use tale::{Breach, Tale};
 
 use at_work::{AtWork, Holder};
 use children::Child;
-use database::{Database, Workspace};
 use runs::Runs;
-use store::{Command, Lease, Proof, Row, RowPlace, Store};
-
-/// When every world begins.
-pub(crate) const BEGINNING: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 
 /// Plays the world of a seed to its end.
 ///

@@ -4,7 +4,7 @@ use planctl_engine::RunId;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::listen::WakeFor;
+use crate::notifier::WakeFor;
 use crate::rows::stored_run;
 use crate::store::Store;
 

@@ -33,22 +33,19 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::attendance::LeftRun;
-use crate::cache::RunMeta;
+use crate::cache::{Committed, RunMeta, RunSnapshot};
+use crate::claimed::{Claimed, RunConfig};
+use crate::commit_queue::CommitError;
 use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, has_code, violates_constraint};
 use crate::history::{self, Input, Shared};
+use crate::holder::NextClaim;
 use crate::proof::Proof;
-use crate::queue::{Claimed, NextClaim, RunConfig};
 use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
-use group_commit::CommitError;
-
-pub(crate) use group_commit::CommitQueue;
-pub(crate) use lineage::Committed;
 pub(crate) use read::{READ, READ_CLAIMED_NEXT, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
-pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{COMMIT, REFUSE};
 
 /// The durable result of one event.
@@ -87,7 +84,7 @@ struct Call<'a> {
     /// Says that no time has to be taken off in which nobody worked on the run.
     is_attended: bool,
     /// Says that it is written alone: its outcome, written with others, is unknown.
-    is_apart: bool,
+    is_written_alone: bool,
     snapshot: Option<Box<RunSnapshot>>,
 }
 
@@ -163,7 +160,7 @@ impl Store {
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
             trusts_snapshot: matches!(proof, Proof::Lease { .. }),
             is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
-            is_apart: false,
+            is_written_alone: false,
             snapshot: None,
         };
         let mut retries = RetryPolicy::new(self.settings());
@@ -225,7 +222,7 @@ impl Store {
             Err(CommitError::Failed(error)) => Err(self.classify_commit_error(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
             Err(CommitError::Unknown) => {
-                call.is_apart = true;
+                call.is_written_alone = true;
                 Err(ApplyError::Unsure(decided))
             }
         }

@@ -1,13 +1,19 @@
 //! Compiled graphs by digest, and what never changes of a run: immutable, so no copy of them can be wrong. And runs as this
 //! process wrote them last, which may be outdated.
 
+mod snapshot;
+mod sound;
+
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use planctl_engine::{Digest, Graph, RunId};
 
-use crate::apply::{Committed, RunSnapshot};
+use crate::mutex::lock;
+
+pub(crate) use snapshot::RunSnapshot;
+pub(crate) use sound::Sound;
 
 /// The immutable part of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +25,13 @@ pub(crate) struct RunMeta {
     pub(crate) workspace: String,
     /// The graph it had when it was looked up: a guess, since a revision may have replaced it.
     pub(crate) graph: Digest,
+}
+
+/// The newest line of a run's history that this process committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committed {
+    pub(crate) seq: i64,
+    pub(crate) hash: [u8; 32],
 }
 
 #[derive(Default)]
@@ -78,11 +91,6 @@ impl Cache {
             cache.put(run, committed, 1, Cache::RUNS_MAX);
         }
     }
-}
-
-/// Locks a mutex, and recovers a poisoned one. Each mutation is one step, so the value is consistent.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A map of bounded weight; the value that was not used for the longest time leaves first.

@@ -5,8 +5,10 @@ use std::time::Duration;
 use planctl_engine::Role;
 use sqlx::Row;
 
+use crate::claimed::Claimed;
 use crate::error::StoreError;
-use crate::queue::{Claimant, Claimed, Sought};
+use crate::holder::Claimant;
+use crate::queue::Sought;
 use crate::store::Store;
 use crate::token::Token;
 

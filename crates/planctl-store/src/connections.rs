@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session};
-use crate::store::Settings;
+use crate::settings::Settings;
 
 /// Makes a session what the store needs: no JIT, since it compiles every plan that looks expensive, as plans do where scans are
 /// switched off; and no end for an idle session, since a pool keeps them.

@@ -7,8 +7,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::plans::WorkspaceId;
-use crate::queue::at_of;
-use crate::rows::{run_id, stored_run, stored_runs, time_at};
+use crate::rows::{at_of, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 
 /// The budgets of the day of a run `r` in a workspace `w`.

@@ -7,8 +7,8 @@ use planctl_engine::{Effect, Graph, Item, ItemId, Purpose, Timestamp, Work};
 use serde::Serialize;
 
 use crate::error::StoreError;
-use crate::queue::Claimant;
-use crate::rows::{micros_of, to_json};
+use crate::holder::Claimant;
+use crate::rows::{micros, micros_of, to_json};
 
 /// How long after its contract's timeout a gate's lease may be renewed: time to kill the tree and to report.
 const GATE_GRACE: Duration = Duration::from_secs(60);
@@ -139,10 +139,4 @@ fn item_row<'a>(
         locks: locks.filter(|locks| !locks.is_empty()).cloned(),
         claimant,
     })
-}
-
-pub(crate) fn micros(span: Duration) -> i64 {
-    // A century: what the database adds to a time must stay a time it can hold.
-    const MICROS_MAX: i64 = 100 * 366 * 24 * 3_600 * 1_000_000;
-    i64::try_from(span.as_micros()).unwrap_or(MICROS_MAX).min(MICROS_MAX)
 }

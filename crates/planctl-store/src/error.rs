@@ -77,7 +77,7 @@ pub enum StoreError {
         to: String,
     },
     /// A text is longer than may be kept.
-    #[error("keep {what} of {bytes} bytes: {bytes_max} are the most")]
+    #[error("keep {what} of {bytes} bytes: the limit is {bytes_max}")]
     TooLong {
         /// The operation.
         what: &'static str,

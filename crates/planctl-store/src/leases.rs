@@ -5,12 +5,12 @@ use std::time::Duration;
 use planctl_engine::{ClockEvent, Event, Head, ItemId, RunId, Timestamp, Usage};
 use sqlx::Row;
 
+use crate::claimed::Claimed;
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::proof::Proof;
-use crate::queue::{Claimed, ITEM};
-use crate::rows::{from_json, stored_run, time_at, to_json};
+use crate::queue::ITEM;
+use crate::rows::{from_json, micros, stored_run, time_at, to_json};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -115,6 +115,15 @@ impl Store {
             .fetch_optional(&mut *connection))?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(Duration::from_micros(u64::try_from(row.try_get::<i64, _>("micros")?).unwrap_or(0))))
+    }
+
+    /// Extends a lease, never beyond its hard deadline.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn renew(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
+        self.renew_by(&claimed.item.id, claimed.generation, &claimed.token, lease).await
     }
 
     /// Extends a lease, never beyond its hard deadline, if the caller shows its generation and secret.

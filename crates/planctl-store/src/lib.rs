@@ -9,13 +9,17 @@ mod apply;
 mod attendance;
 mod audit;
 mod cache;
+mod claimed;
 mod claims;
+mod commit_queue;
 mod connections;
 mod days;
 mod draft_asks;
+mod draft_records;
 mod effects;
 mod error;
 mod history;
+mod holder;
 mod leases;
 mod library;
 mod listen;
@@ -23,6 +27,8 @@ mod locks;
 mod lookups;
 mod messages;
 mod migrate;
+mod mutex;
+mod notifier;
 mod outputs;
 mod page;
 mod plans;
@@ -37,6 +43,7 @@ mod runs;
 mod sealed;
 mod server;
 mod server_clock;
+mod settings;
 mod statements;
 mod store;
 mod sub_plans;
@@ -54,47 +61,46 @@ mod worktrees;
 pub use apply::Applied;
 pub use attendance::LeftRun;
 pub use audit::{BundleAudit, Bundled, Finding};
+pub use claimed::{Claimed, RunConfig};
 pub use claims::ClaimRequest;
 pub use days::{DayNews, DayRaise, DayRow};
 pub use draft_asks::{DraftAnswer, DraftAsk, DraftAskRow, NewDraftAnswer, NewDraftAsk, NewDraftAsks};
+pub use draft_records::{DraftRecord, NewDraftRecord};
 pub use effects::WORK_GRACE;
 pub use error::{StoreError, Unread};
 pub use history::{HistoryLine, Input, Said, UsageSums};
+pub use holder::{Holder, NextClaim, ServedRole};
 pub use leases::{Leased, Renewal};
 pub use library::{EndedRuns, FollowUp, ToFollow};
-pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
 pub use lookups::{Outstanding, Unproved};
 pub use messages::{
     DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, QuietHours, ToChannel, Untold,
 };
+pub use notifier::{Listener, News};
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
     TEXT_CHANGED, WorkspaceId,
 };
-pub use proof::Proof;
-pub use queue::{
-    AskWaits, Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, ItemGroup, NextClaim, RoleRow,
-    RunConfig, WorkOf,
-};
+pub use proof::{NewVote, Proof};
+pub use queue::{AskWaits, Claim, ClaimLane, Expired, ItemCounts, ItemGroup, RoleRow, WorkOf};
 pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
-pub use runs::{AskDeadline, LapsedAsk};
 pub use runs::{
-    AskRow, NewRun, OpenItem, Records, RefusalRow, RunRow, RunView, ServedRole, WaitingAsk, WaitingRun,
+    AroundRow, AskDeadline, AskRow, LapsedAsk, NewAround, NewRun, NewWorktree, OpenItem, Records, RefusalRow,
+    RunRow, RunView, WaitingAsk, WaitingRun, WorktreeRow,
 };
 pub use server::ServerFacts;
+pub use settings::Settings;
 pub use sqlx::postgres::PgConnectOptions;
 pub use statements::STATEMENTS;
-pub use store::{Settings, Store};
-pub use sub_plans::{AroundRow, NewAround};
+pub use store::Store;
 pub use timers::DueTimer;
 pub use token::Token;
 pub use tokens::{NewToken, NewlyMade, TokenRow, TokenScope};
 pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
 pub use traces::UntracedRun;
 pub use turns::Ahead;
-pub use votes::{NewVote, VoteRow};
+pub use votes::VoteRow;
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
-pub use worktrees::{NewWorktree, WorktreeRow};

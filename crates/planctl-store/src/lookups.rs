@@ -11,10 +11,11 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::history::Input;
-use crate::listen::WakeFor;
+use crate::holder::ServedRole;
+use crate::notifier::WakeFor;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, records, stored_run};
-use crate::runs::{RunRow, ServedRole};
+use crate::runs::RunRow;
 use crate::sealed::SEAL;
 use crate::store::Store;
 

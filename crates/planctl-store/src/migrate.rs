@@ -32,6 +32,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (25, "draft_asks", include_str!("../../../migrations/0025_draft_asks.sql")),
     (27, "usage_sums", include_str!("../../../migrations/0027_usage_sums.sql")),
     (29, "acknowledgements", include_str!("../../../migrations/0029_acknowledgements.sql")),
+    (32, "draft_records", include_str!("../../../migrations/0032_draft_records.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.
@@ -55,27 +56,53 @@ pub(crate) const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(1886155118, 6
 const SCHEMA_WITHOUT_TIMEOUTS: &str = "set local statement_timeout = 0; set local lock_timeout = 0; \
      set local idle_in_transaction_session_timeout = 0";
 
+impl Store {
+    /// Brings the schema up to date; does nothing where it is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Foreign`] where the database holds somebody else's tables, [`StoreError::NewerSchema`] where a
+    /// newer planctl was here, and those of the connection.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        migrate(self).await
+    }
+
+    /// Checks that the schema is the one this planctl knows, without changing it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::OlderSchema`], [`StoreError::NewerSchema`], [`StoreError::Foreign`], and those of the connection.
+    pub async fn check_schema(&self) -> Result<(), StoreError> {
+        check(self).await
+    }
+
+    /// Names the schema's content, for those who keep a migrated database to copy.
+    pub fn schema_fingerprint() -> String {
+        fingerprint()
+    }
+}
+
 pub(crate) fn newest() -> i64 {
     MIGRATIONS.last().map_or(0, |(version, _, _)| *version)
 }
 
-pub(crate) fn fingerprint() -> String {
+fn fingerprint() -> String {
     let mut hasher = Sha256::new();
     hasher.update(SCHEMA_CREATE);
     for (_, name, text) in MIGRATIONS {
         hasher.update(name);
         hasher.update(text);
     }
-    crate::random::to_hex(&hasher.finalize())
+    planctl_engine::hex(&hasher.finalize())
 }
 
 fn digest_of(text: &str) -> String {
-    crate::random::to_hex(&Sha256::digest(text))
+    planctl_engine::hex(&Sha256::digest(text))
 }
 
 /// Brings the schema up to date. A server that goes away meanwhile is waited for as any statement waits: all of it is one
 /// transaction, so it begins again with what is there then.
-pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {
+async fn migrate(store: &Store) -> Result<(), StoreError> {
     let mut retries = RetryPolicy::new(store.settings());
     loop {
         match migrate_once(store).await {
@@ -160,7 +187,7 @@ async fn refuse_foreign(connection: &mut sqlx::PgConnection) -> Result<(), Store
     if tables.is_empty() { Ok(()) } else { Err(StoreError::Foreign { tables }) }
 }
 
-pub(crate) async fn check(store: &Store) -> Result<(), StoreError> {
+async fn check(store: &Store) -> Result<(), StoreError> {
     match version(store).await? {
         Some(found) if found == newest() => Ok(()),
         Some(found) => Err(StoreError::OlderSchema { found, known: newest() }),

@@ -10,8 +10,8 @@ use planctl_engine::{Digest, ItemId};
 use sqlx::Row;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
+use crate::rows::micros;
 use crate::store::Store;
 use crate::token::Token;
 

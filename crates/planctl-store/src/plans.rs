@@ -212,7 +212,7 @@ pub(crate) fn graph_of_text(digest: &Digest, body: &str) -> Result<Graph, StoreE
 
 /// Computes the digest under which a compiled graph is kept.
 fn graph_digest(body: &str) -> Digest {
-    Digest::new(format!("sha256:{}", crate::random::to_hex(&Sha256::digest(body))))
+    Digest::of_sha256(&Sha256::digest(body))
 }
 
 impl Store {

@@ -1,10 +1,9 @@
 //! Proofs: the right by which an event comes, and whether the two fit.
 
-use planctl_engine::{ClockEvent, Decision, Event, ItemId};
+use planctl_engine::{Answer, ClockEvent, Decision, Event, ItemId};
 
 use crate::error::StoreError;
 use crate::token::Token;
-use crate::votes::NewVote;
 
 /// The right by which an event comes.
 #[derive(Clone, Debug)]
@@ -43,6 +42,23 @@ pub enum Proof {
     },
     /// The plan is handed in by the one who made the run.
     Submit,
+}
+
+/// A vote about to be cast.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewVote {
+    /// The ask.
+    pub item: ItemId,
+    /// The person.
+    pub voter: String,
+    /// Their answer.
+    pub answer: Answer,
+    /// The digest of what the ask showed.
+    pub about: String,
+    /// Why.
+    pub note: Option<String>,
+    /// The votes that counted when the caller looked; where others have voted since, the vote is refused.
+    pub seen: Vec<i64>,
 }
 
 impl Proof {

@@ -8,13 +8,13 @@ use std::time::Duration;
 use sqlx::Row;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::outputs::UNPROVEN_FOR;
+use crate::rows::micros;
 use crate::store::Store;
 
 pub(crate) const PRUNE: &str = "select planctl_prune_1($1, $2) as gone";
-pub(crate) const PRUNE_DRAFTS: &str = "select planctl_prune_drafts_1($1) as gone";
+pub(crate) const PRUNE_DRAFTS: &str = "select planctl_prune_drafts_2($1) as gone";
 pub(crate) const TO_PRUNE: &str = "select count(*) as runs from runs where ended_at < clock_timestamp() - $1::bigint * interval '1 microsecond'";
 
 /// The outputs that histories of runs name which are old enough to go.

@@ -3,25 +3,18 @@
 mod counts;
 mod expired;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{At, Attempt, Digest, Graph, Item, ItemId, NodeId, Role, RunId, Timestamp, Work};
-use serde::Serialize;
+use planctl_engine::{Digest, Item, ItemId, Role, RunId, Work};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
+use crate::claimed::{Claimed, RunConfig};
 use crate::connections::{RetryPolicy, repeated};
-use crate::effects::micros;
 use crate::error::{StoreError, violates_constraint};
-use crate::leases::Renewal;
-use crate::plans::ApprovalId;
-use crate::proof::Proof;
-use crate::rows::{
-    bytea_literal, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at, to_json,
-};
-use crate::runs::ServedRole;
+use crate::holder::{Claimant, Holder};
+use crate::rows::{at_of, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at, to_json};
 use crate::store::Store;
 use crate::token::Token;
 pub(crate) use counts::{ASK_WAITS, ITEM_COUNTS, ITEM_GROUPS, ROLES};
@@ -85,29 +78,6 @@ pub(crate) const NEXT_WORK: &str = next_due!(
 pub(crate) const CLAIM: &str = "select place, id, run, node, visit, attempt, work, available_at, generation, lease_until, \
      hard_deadline, graph, revision, approval, settings from planctl_claim_1($1, $2, $3, $4, $5, $6, $7::json)";
 
-/// The holder of a lease: a process on a host, one start of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Holder {
-    /// The host's id.
-    pub host: String,
-    /// The boot of the host.
-    pub boot: String,
-    /// The process, by a name that is never used again; a remote worker's is its own.
-    pub instance: String,
-    /// Says that it is one of planctl's own processes, whose loss is an interruption and not a lost delivery.
-    pub own: bool,
-}
-
-/// The holder of a lease that is being made, as the functions of the database read it.
-#[derive(Clone, Serialize)]
-pub(crate) struct Claimant<'a> {
-    token_hash: String,
-    boot: &'a str,
-    instance: &'a str,
-    own: bool,
-    lease_micros: i64,
-}
-
 /// The items that a claim looks for, as `planctl_claim_1` reads it.
 pub(crate) struct Sought<'a> {
     pub(crate) reach: &'static str,
@@ -116,36 +86,6 @@ pub(crate) struct Sought<'a> {
     pub(crate) targets: Vec<&'a str>,
     pub(crate) runs: Vec<Uuid>,
     pub(crate) host: &'a str,
-}
-
-impl<'a> Claimant<'a> {
-    pub(crate) fn new(
-        token: &Token,
-        boot: &'a str,
-        instance: &'a str,
-        own: bool,
-        lease: Duration,
-    ) -> Claimant<'a> {
-        Claimant {
-            token_hash: bytea_literal(&token.hash()),
-            boot,
-            instance,
-            own,
-            lease_micros: micros(lease),
-        }
-    }
-}
-
-/// Claims an item that a transition dispatches, in the same transaction: a gate or whatever else is the harness's, or work of
-/// a role that the claimant serves.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NextClaim {
-    /// The roles that the claimant serves; without one it claims no work.
-    pub served: Vec<ServedRole>,
-    /// The claimant. Its host must have the workspace.
-    pub holder: Holder,
-    /// How long the lease lasts without a renewal.
-    pub lease: Duration,
 }
 
 /// The items to claim.
@@ -184,73 +124,6 @@ pub struct WorkOf {
     pub role: Role,
     /// The run.
     pub run: RunId,
-}
-
-/// The revision, approval and settings of a run. It changes with a revision and with a change of workers.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RunConfig {
-    /// The revision that runs.
-    pub revision: Digest,
-    /// The approval under which it runs.
-    pub approval: Option<ApprovalId>,
-    /// The worker and its way of working, as JSON.
-    pub settings: String,
-}
-
-impl RunConfig {
-    pub(crate) fn from_row(row: &PgRow) -> Result<RunConfig, StoreError> {
-        Ok(RunConfig {
-            revision: Digest::new(row.try_get::<String, _>("revision")?),
-            approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
-            settings: row.try_get("settings")?,
-        })
-    }
-}
-
-/// A leased item, with what its holder needs.
-#[derive(Clone, Debug)]
-pub struct Claimed {
-    /// The item: its id, run, try and work.
-    pub item: Item,
-    /// The generation of the lease.
-    pub generation: i64,
-    /// The secret that proves the lease.
-    pub token: Token,
-    /// The run's name.
-    pub run_name: String,
-    /// The run's compiled graph.
-    pub graph: Arc<Graph>,
-    /// The plan's path in its workspace.
-    pub plan: String,
-    /// The run's configuration when the item was claimed.
-    pub run_config: RunConfig,
-    /// The host that has the workspace.
-    pub host: String,
-    /// The workspace's path on that host.
-    pub workspace: String,
-    /// When the lease ends unless it is renewed.
-    pub lease_until: Timestamp,
-    /// Beyond when it is never renewed.
-    pub hard_deadline: Timestamp,
-}
-
-impl Claimed {
-    /// Returns the proof for what the holder has to say.
-    pub fn proof(&self) -> Proof {
-        Proof::Lease { item: self.item.id.clone(), generation: self.generation, token: self.token.clone() }
-    }
-}
-
-pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
-    let number = |column| -> Result<u16, StoreError> {
-        u16::try_from(row.try_get::<i32, _>(column)?)
-            .map_err(|_| StoreError::corrupt(format!("an item's {column} is out of range")))
-    };
-    Ok(At {
-        node: NodeId::new(row.try_get::<String, _>("node")?),
-        visit: number("visit")?,
-        attempt: Attempt::from_number(number("attempt")?),
-    })
 }
 
 impl Store {
@@ -395,15 +268,6 @@ impl Store {
             lease_until: time_at(row, "lease_until")?,
             hard_deadline: time_at(row, "hard_deadline")?,
         })
-    }
-
-    /// Extends a lease, never beyond its hard deadline.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn renew(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
-        self.renew_by(&claimed.item.id, claimed.generation, &claimed.token, lease).await
     }
 
     /// Returns how long from now something of a lane becomes due in a host's workspaces that rests, or did just now; of agents

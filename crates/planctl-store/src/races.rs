@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use planctl_engine::RunId;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::cache::lock;
+use crate::mutex::lock;
 
 /// The holder of each run's turn.
 #[derive(Default)]
@@ -18,11 +18,11 @@ pub(crate) struct Races {
 }
 
 /// A turn of a run, until this is dropped.
-pub(crate) type Turn = OwnedMutexGuard<()>;
+pub(crate) type RunGuard = OwnedMutexGuard<()>;
 
 impl Races {
     /// Waits for a turn of the run; those who lost first have it first.
-    pub(crate) async fn wait_turn(&self, run: RunId) -> Turn {
+    pub(crate) async fn wait_turn(&self, run: RunId) -> RunGuard {
         let turn = {
             let mut turns = lock(&self.turns);
             match turns.get(&run).and_then(Weak::upgrade) {

@@ -1,5 +1,6 @@
 //! Random bits from the kernel: tokens, command ids, names of processes.
 
+use planctl_engine::hex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use uuid::Uuid;
 
@@ -19,17 +20,12 @@ pub(crate) fn bytes() -> [u8; 32] {
 
 /// Draws 256 bits, as hexadecimal digits.
 pub fn secret() -> String {
-    to_hex(&bytes())
+    hex(&bytes())
 }
 
-/// Returns 16 hexadecimal digits.
-pub(crate) fn hex() -> String {
-    to_hex(&bytes()[..8])
-}
-
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
-    digits.map(|digit| char::from_digit(digit.into(), 16).expect("four bits are one digit")).collect()
+/// Draws 64 bits, as hexadecimal digits.
+pub(crate) fn digits() -> String {
+    hex(&bytes()[..8])
 }
 
 /// Draws a UUID without meaning.

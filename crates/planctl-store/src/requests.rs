@@ -13,10 +13,9 @@ use sqlx::Row;
 use uuid::Uuid;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::random;
-use crate::rows::to_json;
+use crate::rows::{micros, to_json};
 use crate::store::Store;
 
 /// How long an answer is kept.
@@ -99,7 +98,7 @@ impl RequestId {
     /// Returns the key of a decision that the request makes of a run: it makes each once.
     pub fn decision_key(&self, run: RunId, decision: &Decision) -> String {
         let hash = Sha256::digest(format!("{run} {}", to_json(decision)));
-        format!("{self}/{}", random::to_hex(&hash))
+        format!("{self}/{}", planctl_engine::hex(&hash))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Between rows and the engine's types: times, ids, words for states.
 
-use planctl_engine::{NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp};
+use std::time::Duration;
+
+use planctl_engine::{At, Attempt, NodeId, NodeState, Outcome, Record, RunId, RunStatus, Timestamp, hex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
@@ -9,7 +11,6 @@ use sqlx::types::time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::random::to_hex;
 
 pub(crate) fn time(stored: OffsetDateTime) -> Timestamp {
     let micros = stored.unix_timestamp_nanos() / 1000;
@@ -24,6 +25,24 @@ pub(crate) fn stored_time(time: Timestamp) -> OffsetDateTime {
 /// Returns microseconds since 1970 as `planctl_time` of the database takes them.
 pub(crate) fn micros_of(time: Timestamp) -> i64 {
     time.as_micros().min(FAR_FUTURE.unix_timestamp() * 1_000_000)
+}
+
+pub(crate) fn micros(span: Duration) -> i64 {
+    // A century: what the database adds to a time must stay a time it can hold.
+    const MICROS_MAX: i64 = 100 * 366 * 24 * 3_600 * 1_000_000;
+    i64::try_from(span.as_micros()).unwrap_or(MICROS_MAX).min(MICROS_MAX)
+}
+
+pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
+    let number = |column| -> Result<u16, StoreError> {
+        u16::try_from(row.try_get::<i32, _>(column)?)
+            .map_err(|_| StoreError::corrupt(format!("an item's {column} is out of range")))
+    };
+    Ok(At {
+        node: NodeId::new(row.try_get::<String, _>("node")?),
+        visit: number("visit")?,
+        attempt: Attempt::from_number(number("attempt")?),
+    })
 }
 
 /// The end of year 9999, the last that the time library writes.
@@ -64,7 +83,7 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
 
 /// Writes bytes as Postgres reads them from JSON.
 pub(crate) fn bytea_literal(bytes: &[u8]) -> String {
-    format!("\\x{}", to_hex(bytes))
+    format!("\\x{}", hex(bytes))
 }
 
 /// Returns the word for a run's status that lists and queries use.

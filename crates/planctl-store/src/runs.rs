@@ -3,15 +3,13 @@
 mod asks;
 mod creation;
 mod named;
+mod row;
 mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use planctl_engine::{
-    At, Digest, End, Event, Head, ItemId, NodeId, Record, RunId, RunStatus, Timestamp, Work,
-};
+use planctl_engine::{At, Digest, End, Event, ItemId, NodeId, Record, RunId, RunStatus, Timestamp, Work};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
@@ -21,17 +19,15 @@ use crate::cache::RunMeta;
 use crate::connections::repeated;
 use crate::error::{StoreError, Unread};
 use crate::page::Page;
-use crate::plans::{ApprovalId, PlanId, WorkspaceId};
-use crate::queue::{RunConfig, at_of};
+use crate::plans::{PlanId, WorkspaceId};
 use crate::requests::RequestId;
-use crate::rows::{from_json, optional_time_at, records, run_id, stored_run, stored_runs, time_at};
+use crate::rows::{at_of, from_json, optional_time_at, records, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
-use crate::sub_plans::AroundRow;
-use crate::worktrees::WorktreeRow;
 pub(crate) use asks::{ASK, ASKS, ASKS_LAPSED, ASKS_NUMBERED};
 pub use asks::{AskDeadline, AskRow, LapsedAsk};
 pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};
-pub use creation::{NewRun, ServedRole};
+pub use creation::{NewAround, NewRun, NewWorktree};
+pub use row::{AroundRow, RunRow, WorktreeRow};
 pub(crate) use waiting::{ASKS_WAITING, GRAPHS, RUNS_WAITING};
 pub use waiting::{WaitingAsk, WaitingRun};
 
@@ -119,66 +115,6 @@ pub(crate) const ITEMS: &str = "select i.id, i.run, i.node, i.visit, i.attempt, 
 pub(crate) const REFUSALS: &str = "select item, generation, name, reason, body::text as body, at from (select * from refusals where run = $1 \
      order by id desc limit 100) newest order by id";
 
-/// A run as it stands.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RunRow {
-    /// Its id.
-    pub id: RunId,
-    /// Its name, as in `fix-auth-3`.
-    pub name: String,
-    /// Its plan.
-    pub plan: PlanId,
-    /// The plan's path in the workspace.
-    pub plan_path: String,
-    /// Its workspace.
-    pub workspace: WorkspaceId,
-    /// The host that has the workspace.
-    pub host: String,
-    /// The workspace's path on that host: the plan's file is there.
-    pub workspace_path: String,
-    /// The worktree that it works in, where that is not the workspace itself.
-    pub worktree: Option<WorktreeRow>,
-    /// The run around it, where it carries out a node of that one's plan.
-    pub around: Option<AroundRow>,
-    /// The revision that runs.
-    pub revision: Digest,
-    /// The digest of its compiled graph.
-    pub graph: Digest,
-    /// The approval under which it runs.
-    pub approval: Option<ApprovalId>,
-    /// The settings of its work as JSON.
-    pub settings: String,
-    /// Its counters and status.
-    pub head: Head,
-    /// The number of its newest line of history.
-    pub seq: i64,
-    /// The hash of that line.
-    pub chain: Vec<u8>,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it first had the workspace.
-    pub started_at: Option<Timestamp>,
-    /// When it ended.
-    pub ended_at: Option<Timestamp>,
-    /// The database's time when this was read.
-    pub read_at: Timestamp,
-    /// When a process was last known to work on it, where that is a while ago.
-    pub left_at: Option<Timestamp>,
-    /// The person who has seen how it ended, and leaves it so.
-    pub acknowledged_by: Option<String>,
-}
-
-impl RunRow {
-    /// Returns its revision, approval and settings.
-    pub fn run_config(&self) -> RunConfig {
-        RunConfig {
-            revision: self.revision.clone(),
-            approval: self.approval,
-            settings: self.settings.clone(),
-        }
-    }
-}
-
 /// A run with everything that a page about it shows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunView {
@@ -243,84 +179,6 @@ pub struct RefusalRow {
     pub event: Event,
     /// When.
     pub at: Timestamp,
-}
-
-impl RunRow {
-    /// Returns the time of its budget that was used. It stands still while nobody works on the run.
-    pub fn time_spent(&self) -> Duration {
-        self.head.time_spent(self.left_at.unwrap_or(self.read_at))
-    }
-
-    /// Says that it failed by itself, and that no person has acknowledged that. A run within another is that one's matter.
-    pub fn awaits_acknowledgement(&self) -> bool {
-        let has_failed = self.head.status == RunStatus::Ended { end: End::Failed };
-        has_failed && self.around.is_none() && self.acknowledged_by.is_none()
-    }
-
-    /// Returns the folder where its steps and contracts work, or will.
-    pub fn place(&self) -> &str {
-        let around = self.around.as_ref().map_or(&self.workspace_path, |around| &around.place);
-        self.worktree.as_ref().map_or(around, |worktree| &worktree.path)
-    }
-
-    /// Returns the folder whose files its contracts see at present: that of the plan until its worktree is made.
-    pub fn present_folder(&self) -> &str {
-        if self.is_in_worktree() || self.around.is_some() { self.place() } else { &self.workspace_path }
-    }
-
-    /// Says that it is not over and carries out a node of another run's plan.
-    pub fn is_under_way_within(&self) -> bool {
-        self.around.is_some() && !matches!(self.head.status, RunStatus::Ended { .. })
-    }
-
-    /// Says that it is not over and works in a worktree that was made.
-    pub fn is_in_worktree(&self) -> bool {
-        let is_there = |worktree: &WorktreeRow| worktree.made_at.is_some() && worktree.removed_at.is_none();
-        let is_over = matches!(self.head.status, RunStatus::Ended { end: End::Done | End::Cancelled });
-        !is_over && self.worktree.as_ref().is_some_and(is_there)
-    }
-
-    /// Reads rows of several runs, each by itself.
-    fn read_each(rows: &[PgRow]) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        rows.iter()
-            .map(|row| {
-                let run = run_id(row.try_get("id")?);
-                Ok(RunRow::from_row(row).map_err(|error| Unread::new(run, error)))
-            })
-            .collect()
-    }
-
-    pub(crate) fn from_row(row: &PgRow) -> Result<RunRow, StoreError> {
-        let id = run_id(row.try_get("id")?);
-        RunRow::of(id, row).map_err(|error| error.in_run(id))
-    }
-
-    fn of(id: RunId, row: &PgRow) -> Result<RunRow, StoreError> {
-        Ok(RunRow {
-            id,
-            name: row.try_get("name")?,
-            plan: PlanId(row.try_get("plan")?),
-            plan_path: row.try_get("plan_path")?,
-            workspace: WorkspaceId(row.try_get("workspace")?),
-            host: row.try_get("host")?,
-            workspace_path: row.try_get("workspace_path")?,
-            worktree: WorktreeRow::from_row(row)?,
-            around: AroundRow::from_row(row)?,
-            revision: Digest::new(row.try_get::<String, _>("revision")?),
-            graph: Digest::new(row.try_get::<String, _>("graph")?),
-            approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
-            settings: row.try_get("settings")?,
-            head: from_json(row.try_get("head")?, "a run's head")?,
-            seq: row.try_get("seq")?,
-            chain: row.try_get("chain")?,
-            created_at: time_at(row, "created_at")?,
-            started_at: optional_time_at(row, "started_at")?,
-            ended_at: optional_time_at(row, "ended_at")?,
-            read_at: time_at(row, "now")?,
-            left_at: optional_time_at(row, "left_at")?,
-            acknowledged_by: row.try_get("acknowledged_by")?,
-        })
-    }
 }
 
 /// Sorts rows by the run that each is about; those of one run stay in their order.

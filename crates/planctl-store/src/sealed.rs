@@ -3,9 +3,6 @@
 //! The rows of `run_settings` are a chain of their own, each bound to the line of history at which it was made. The digest of
 //! the settings that start work must be the newest row's (A2).
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use planctl_engine::RunId;
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
@@ -19,27 +16,6 @@ pub(crate) const SEAL: &str = "select planctl_seal_settings($1)";
 pub(crate) const SEALS: &str = "select s.number, s.seq, s.chain, s.approval, s.digest, s.hash, \
      (s.seq = 0 or exists (select from history h where h.run = s.run and h.seq = s.seq and h.hash = s.chain)) as is_linked \
      from run_settings s where s.run = $1 order by s.number";
-
-/// The most runs whose settings are cached as sound.
-const SOUND_MAX: usize = 4096;
-
-/// The settings that were found sound, by run, since every start of an item checks them.
-#[derive(Default)]
-pub(crate) struct Sound(Mutex<HashMap<RunId, [u8; 32]>>);
-
-impl Sound {
-    fn holds(&self, run: RunId, digest: &[u8; 32]) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run) == Some(digest)
-    }
-
-    fn keep(&self, run: RunId, digest: [u8; 32]) {
-        let mut sound = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sound.len() >= SOUND_MAX {
-            sound.clear();
-        }
-        sound.insert(run, digest);
-    }
-}
 
 impl Store {
     /// Says why a run's settings may start nothing, where they are not those that a person approved.

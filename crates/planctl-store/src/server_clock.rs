@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_engine::Timestamp;
 use tokio::time::Instant;
 
-use crate::cache::lock;
+use crate::mutex::lock;
 
 /// How long what the database said of its time is carried forward.
 const HOLDS: Duration = Duration::from_secs(1);

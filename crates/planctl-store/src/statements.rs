@@ -1,9 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    acknowledgements, apply, attendance, audit, connections, days, draft_asks, history, leases, library,
-    listen, locks, lookups, messages, migrate, outputs, plans, prune, queue, requests, runs, sealed, server,
-    sub_plans, timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
+    acknowledgements, apply, attendance, audit, connections, days, draft_asks, draft_records, history,
+    leases, library, listen, locks, lookups, messages, migrate, outputs, plans, prune, queue, requests, runs,
+    sealed, server, sub_plans, timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -211,6 +211,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("draft_asks: numbered", draft_asks::DRAFT_ASKS_NUMBERED),
     ("draft_asks: open", draft_asks::OPEN_DRAFT_ASKS),
     ("draft_asks: answer", draft_asks::ANSWER_DRAFT),
+    ("draft_records: record", draft_records::DRAFT_RECORD),
+    ("draft_records: keep", draft_records::KEEP_DRAFT),
     ("prune: drafts", prune::PRUNE_DRAFTS),
     ("votes: votes", votes::VOTES),
     ("votes: vote", votes::VOTE),

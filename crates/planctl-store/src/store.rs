@@ -5,57 +5,15 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
-use crate::apply::CommitQueue;
-use crate::cache::Cache;
+use crate::cache::{Cache, Sound};
+use crate::commit_queue::CommitQueue;
 use crate::connections::Connections;
 use crate::error::StoreError;
-use crate::listen::Notifier;
+use crate::notifier::Notifier;
 use crate::races::Races;
-use crate::sealed::Sound;
+use crate::random;
 use crate::server_clock::ServerClock;
-use crate::{migrate, random};
-
-/// How the store uses the database.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The most connections to hold, beside the one that listens.
-    pub connections: usize,
-    /// How long a call goes on trying while the database is away.
-    pub deadline: Duration,
-    /// How long the first connection is tried for.
-    pub connect_deadline: Duration,
-    /// The longest a statement may take.
-    pub statement_timeout: Duration,
-    /// The longest a statement waits for a row that another has.
-    pub lock_timeout: Duration,
-    /// The longest a transaction of ours may stand still.
-    pub idle_in_transaction_timeout: Duration,
-    /// How long a lease of one of planctl's own processes lasts without a renewal.
-    pub own_lease: Duration,
-    /// How long a lease of a remote worker lasts without a renewal.
-    pub remote_lease: Duration,
-    /// Says that notifications go to other processes and come from them. Without, only polling finds their changes.
-    pub notifies: bool,
-    /// The name that the server shows for these sessions.
-    pub application_name: String,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            connections: 10,
-            deadline: Duration::from_secs(60),
-            connect_deadline: Duration::from_secs(5),
-            statement_timeout: Duration::from_secs(15),
-            lock_timeout: Duration::from_secs(5),
-            idle_in_transaction_timeout: Duration::from_secs(5),
-            own_lease: Duration::from_secs(15),
-            remote_lease: Duration::from_secs(60),
-            notifies: true,
-            application_name: "planctl".to_owned(),
-        }
-    }
-}
+use crate::settings::Settings;
 
 /// Makes the engine's decisions durable. Cheap to clone; all clones share the connections.
 #[derive(Clone)]
@@ -93,34 +51,10 @@ impl Store {
             server_clock: ServerClock::default(),
             notifier: Arc::new(Notifier::default()),
             races: Races::default(),
-            name: random::hex(),
+            name: random::digits(),
             sound: Sound::default(),
         };
         Ok(Store { inner: Arc::new(inner) })
-    }
-
-    /// Brings the schema up to date; does nothing where it is.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Foreign`] where the database holds somebody else's tables, [`StoreError::NewerSchema`] where a
-    /// newer planctl was here, and those of the connection.
-    pub async fn migrate(&self) -> Result<(), StoreError> {
-        migrate::migrate(self).await
-    }
-
-    /// Checks that the schema is the one this planctl knows, without changing it.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::OlderSchema`], [`StoreError::NewerSchema`], [`StoreError::Foreign`], and those of the connection.
-    pub async fn check_schema(&self) -> Result<(), StoreError> {
-        migrate::check(self).await
-    }
-
-    /// Names the schema's content, for those who keep a migrated database to copy.
-    pub fn schema_fingerprint() -> String {
-        migrate::fingerprint()
     }
 
     /// Returns how long a lease of one of planctl's own processes lasts without a renewal.

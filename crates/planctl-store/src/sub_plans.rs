@@ -2,14 +2,13 @@
 
 use planctl_engine::{Budget, ClockEvent, Event, Head, ItemId, NodeId, RunId};
 use sqlx::Row;
-use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::listen::WakeFor;
+use crate::notifier::WakeFor;
 use crate::proof::Proof;
 use crate::rows::{from_json, run_id, stored_run, stored_runs};
-use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
+use crate::runs::{AroundRow, RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
 use crate::withdrawn::is_ending;
 
@@ -35,51 +34,6 @@ pub(crate) const HEAD_AROUND: &str =
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
      where r.ended_at is null and not exists (select from items i where i.id = c.item and i.state <> 'withdrawn') \
      and c.run <> all($2::uuid[]) order by c.run limit $1";
-
-/// A run to be made for an item of another one.
-#[derive(Clone, Copy, Debug)]
-pub struct NewAround<'a> {
-    /// The run around it.
-    pub parent: RunId,
-    /// The item that waits for its end.
-    pub item: &'a ItemId,
-    /// Where it works.
-    pub place: &'a str,
-    /// How many plans are around it.
-    pub depth: i32,
-}
-
-/// The run around another.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AroundRow {
-    /// The run.
-    pub run: RunId,
-    /// The item of that run that waits.
-    pub item: ItemId,
-    /// Where the run within works.
-    pub place: String,
-    /// How many plans are around the run within.
-    pub depth: i32,
-    /// The budget that was left for the run within when it was made.
-    pub budget: Budget,
-}
-
-impl AroundRow {
-    /// Reads the columns of the run around another, where there is one.
-    pub(crate) fn from_row(row: &PgRow) -> Result<Option<AroundRow>, StoreError> {
-        let Some(parent) = row.try_get("parent")? else { return Ok(None) };
-        Ok(Some(AroundRow {
-            run: run_id(parent),
-            item: ItemId::new(row.try_get::<String, _>("parent_item")?),
-            place: row.try_get("nested_place")?,
-            depth: row.try_get("depth")?,
-            budget: match row.try_get::<Option<&str>, _>("nested_budget")? {
-                Some(budget) => from_json(budget, "what was left for a run")?,
-                None => Budget::default(),
-            },
-        }))
-    }
-}
 
 impl Store {
     /// Returns what is left of the budget of an item's run for the run that the item waits for.

@@ -15,13 +15,15 @@
 //!
 //! Tests of programs that start their private cluster have [`lay_private_cluster`].
 
+mod past;
+mod private;
+
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::future::Future;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -31,22 +33,19 @@ use sha2::{Digest as _, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use crate::cluster::{Cluster, ClusterOptions, Linger, ensure_state_dir};
+use crate::cluster::{Cluster, ClusterOptions, Linger};
 use crate::{Settings, Store};
 
+use private::{WATCHER, lay_shared_cluster, remove_if_there};
+
+pub use past::{Floor, PAST, RUN_ID, fill_with_past};
+pub use private::{LaidCluster, lay_private_cluster};
+
 /// Settings of a server that no power cut can hit.
-const HASTY: &[(&str, &str)] = &[("fsync", "off"), ("full_page_writes", "off")];
-
-/// Ends the shared server a second after the last test process left. Not every test has a program of planctl's at hand, which
-/// would do it by [`crate::cluster::watch`].
-const WATCHER: &str = r#"while sleep 1 && kill -0 "$1" 2>/dev/null; do
-    flock --nonblock --exclusive "$2" sh -c 'kill -INT "$0"' "$1" 2>/dev/null; done"#;
-
-/// So much must be free in memory for clusters to lie there.
-const MEMORY_BYTES_MIN: u64 = 1 << 30;
+pub(super) const HASTY: &[(&str, &str)] = &[("fsync", "off"), ("full_page_writes", "off")];
 
 /// Numbers the databases and directories of one process.
-static COUNTER: AtomicU32 = AtomicU32::new(0);
+pub(super) static COUNTER: AtomicU32 = AtomicU32::new(0);
 
 /// A private cluster for tests.
 #[derive(Debug)]
@@ -219,239 +218,12 @@ impl TestCluster {
     }
 }
 
-/// Lays a private cluster into the state directory of one test, as a first run of planctl leaves it: with its roles and its
-/// schema, and stopped.
-///
-/// It is a copy of one that is made once, so that a test of something else waits neither for `initdb` nor for migrations.
-/// Its data lie in memory where there is room: ext4 looks at every file that was removed in the last seconds before it makes
-/// one, so clusters that come and go on a disk slow down whoever makes files there.
-///
-/// # Panics
-///
-/// When that can't be done: a test can't go on then.
-#[must_use = "the data go with it"]
-pub fn lay_private_cluster(state_dir: &Path) -> LaidCluster {
-    let pg_dir = pg_dir_in(state_dir);
-    let Some(memory) = memory() else {
-        copy_data(&pg_dir);
-        return LaidCluster(None);
-    };
-    sweep(&memory);
-    // Tests find their processes by the name of their place, and a server works in its data.
-    let place = state_dir.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let folder = memory.join(format!("{}_{number}_{place}", std::process::id()));
-    make_open_dir(&folder);
-    lay_in_memory(&pg_dir, &folder)
-        .unwrap_or_else(|error| panic!("could not lay a private cluster: {error}"));
-    LaidCluster(Some(folder))
-}
-
-/// The data of a private cluster that lie outside of its state directory; they are removed with this value.
-#[derive(Debug)]
-pub struct LaidCluster(Option<PathBuf>);
-
-impl Drop for LaidCluster {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0
-            && let Err(error) = fs::remove_dir_all(folder)
-        {
-            // Its server may be ending; the next test that lays a cluster removes the rest.
-            tracing::debug!(%error, folder = %folder.display(), "could not remove a test's cluster");
-        }
-    }
-}
-
-/// Removes the data of clusters whose test is gone.
-fn sweep(memory: &Path) {
-    for entry in fs::read_dir(memory).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.split_once('_')).map(|(pid, _)| pid);
-        if let Some(pid) = pid.filter(|pid| !Path::new("/proc").join(pid).exists())
-            && let Err(error) = fs::remove_dir_all(entry.path())
-        {
-            // Another test may be removing it.
-            tracing::debug!(%error, pid, "could not remove a test's cluster");
-        }
-    }
-}
-
-/// Lays the shared cluster into its state directory, unless it is there.
-fn lay_shared_cluster(state_dir: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let lock = fs::File::create(state_dir.with_extension("lock"))?;
-    lock.lock()?;
-    let pg_dir = pg_dir_in(state_dir);
-    if data_in(&pg_dir).is_some_and(|data| data.join("PG_VERSION").exists()) {
-        return Ok(());
-    }
-    let Some(memory) = memory() else {
-        copy_data(&pg_dir);
-        return Ok(());
-    };
-    Ok(lay_in_memory(&pg_dir, &memory)?)
-}
-
-/// Returns the folder for data of tests in memory, unless there is little room.
-fn memory() -> Option<PathBuf> {
-    let memory = Path::new("/dev/shm");
-    let room = rustix::fs::statvfs(memory).map_or(0, |found| found.f_bavail * found.f_frsize);
-    let folder = memory.join(format!("planctl-tests-{}", geteuid().as_raw()));
-    (room >= MEMORY_BYTES_MIN).then(|| {
-        make_open_dir(&folder);
-        folder
-    })
-}
-
-/// Lays a cluster's data into a folder, and a link that leads to them into the folder of private clusters.
-fn lay_in_memory(pg_dir: &Path, folder: &Path) -> std::io::Result<()> {
-    let data = copy_data(folder);
-    let name = pg_dir.join(data.file_name().unwrap_or_default());
-    // After a restart of the machine it is there and leads nowhere.
-    remove_if_there(fs::remove_file(&name))?;
-    std::os::unix::fs::symlink(&data, &name)?;
-    let owner = fs::metadata(&data)?;
-    std::os::unix::fs::lchown(&name, Some(owner.uid()), Some(owner.gid()))
-}
-
-/// Returns the folder of private clusters in a state directory, which it makes.
-fn pg_dir_in(state_dir: &Path) -> PathBuf {
-    ensure_state_dir(state_dir).unwrap_or_else(|error| panic!("could not {error}"));
-    let pg_dir = state_dir.join("pg");
-    make_open_dir(&pg_dir);
-    pg_dir
-}
-
-/// Returns the data in a folder of private clusters: their directory's name is the major version.
-fn data_in(pg_dir: &Path) -> Option<PathBuf> {
-    let mut entries = fs::read_dir(pg_dir).ok()?.flatten();
-    entries.find(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).map(|entry| entry.path())
-}
-
-/// Copies the data of the cluster that others are copies of into a folder; returns where they are.
-fn copy_data(folder: &Path) -> PathBuf {
-    let made = made_private_cluster();
-    let data = data_in(&made.join("pg")).unwrap_or_else(|| panic!("{} holds no data", made.display()));
-    let copied = Command::new("cp").args(["-a", "--reflink=auto"]).arg(&data).arg(folder).status();
-    assert!(copied.is_ok_and(|status| status.success()), "could not copy {}", data.display());
-    folder.join(data.file_name().unwrap_or_default())
-}
-
-/// Returns the state directory of the private cluster that others are copies of, which the first caller makes.
-fn made_private_cluster() -> PathBuf {
-    let folder = shared_dir();
-    let fingerprint = Store::schema_fingerprint();
-    let ready = folder.join(format!("private-{}", fingerprint.get(..16).unwrap_or(&fingerprint)));
-    if ready.exists() {
-        return ready;
-    }
-    let make = || -> Result<(), Box<dyn Error + Send + Sync>> {
-        let lock = fs::File::create(folder.join("private.lock"))?;
-        lock.lock()?;
-        if ready.exists() {
-            return Ok(());
-        }
-        let half = folder.join("private.half");
-        remove_if_there(fs::remove_dir_all(&half))?;
-        let settings = HASTY.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let options = ClusterOptions { settings, ..ClusterOptions::new(&half) };
-        apart(async {
-            let cluster = Cluster::attach(options).await?;
-            cluster.create_roles().await?;
-            migrate(cluster.owner_options()).await
-        })?;
-        Ok(fs::rename(&half, &ready)?)
-    };
-    make().unwrap_or_else(|error| panic!("could not make a private cluster: {error}"));
-    ready
-}
-
-/// Takes it for success that what was to be removed is not there.
-fn remove_if_there(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
 /// Brings a database to planctl's newest schema.
-async fn migrate(options: PgConnectOptions) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub(super) async fn migrate(options: PgConnectOptions) -> Result<(), Box<dyn Error + Send + Sync>> {
     let store = Store::connect(options, Settings::default()).await?;
     store.migrate().await?;
     store.close().await;
     Ok(())
-}
-
-/// The least that a durable commit costs: one row, one statement, one connection; measurements print it beside theirs.
-#[derive(Debug)]
-pub struct Floor {
-    connection: PgConnection,
-}
-
-impl Floor {
-    /// Makes a table of one row in a store's database.
-    ///
-    /// # Panics
-    ///
-    /// When the database doesn't do it: a measurement can't go on then.
-    pub async fn connect(store: &crate::Store) -> Floor {
-        // The role by which planctl works makes no tables.
-        let options = store.connections().options().clone().username(crate::cluster::OWNER);
-        let mut connection = PgConnection::connect_with(&options)
-            .await
-            .unwrap_or_else(|error| panic!("could not connect for the floor: {error}"));
-        for statement in [
-            "create table if not exists planctl_floor (id int primary key, n int not null) with (fillfactor = 50)",
-            "insert into planctl_floor values (1, 0) on conflict do nothing",
-        ] {
-            if let Err(error) = sqlx::query(statement).execute(&mut connection).await {
-                panic!("could not make the floor: {error}");
-            }
-        }
-        Floor { connection }
-    }
-
-    /// Commits a change of the row.
-    ///
-    /// # Panics
-    ///
-    /// When the database doesn't do it: a measurement can't go on then.
-    pub async fn commit(&mut self) {
-        let statement = "update planctl_floor set n = n + 1 where id = 1";
-        if let Err(error) = sqlx::query(statement).execute(&mut self.connection).await {
-            panic!("could not commit: {error}");
-        }
-    }
-}
-
-/// Fills a database with a hundred thousand runs that have ended, with what runs leave behind, and with work that waits on
-/// another host; needs [`RUN_ID`].
-pub const PAST: &str = include_str!("testing/past.sql");
-
-/// Makes ids of runs from numbers.
-pub const RUN_ID: &str = "create function run_id(n bigint) returns uuid language sql immutable as
-  $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$";
-
-/// Fills a store's database with [`PAST`], and with a million lines of history.
-///
-/// # Panics
-///
-/// When the database doesn't do it: a measurement can't go on then.
-pub async fn fill_with_past(store: &crate::Store) {
-    const LINES: &str = "insert into history
-        (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
-      select run_id(n), s, now(), 'fact', 'x', 'x', '1', 1, 1, null, null, null, '{}', sha256('x')
-      from generate_series(1, 100000) n, generate_series(10, 19) s where n <> 50000";
-    let options = store.connections().options().clone().username(crate::cluster::OWNER);
-    let filled = async {
-        let mut connection = PgConnection::connect_with(&options).await?;
-        for statement in [RUN_ID, PAST, LINES] {
-            sqlx::raw_sql(statement).execute(&mut connection).await?;
-        }
-        Ok::<(), sqlx::Error>(())
-    };
-    if let Err(error) = filled.await {
-        panic!("could not fill the database: {error}");
-    }
 }
 
 /// Sets the store's estimate of the database's clock, as an answer of the database does.
@@ -536,7 +308,7 @@ async fn run(admin: &mut PgConnection, statement: String) -> Result<(), sqlx::Er
 }
 
 /// Runs a future to its end on a thread of its own, so that the caller may be in any runtime.
-fn apart<F>(future: F) -> F::Output
+pub(super) fn apart<F>(future: F) -> F::Output
 where
     F: Future + Send,
     F::Output: Send,
@@ -552,8 +324,7 @@ where
 
 fn template_name(template: &str) -> String {
     let digest = Sha256::digest(template.as_bytes());
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("template_{hex}")
+    format!("template_{}", planctl_engine::hex(&digest[..8]))
 }
 
 fn on_path(program: &str) -> bool {
@@ -562,7 +333,7 @@ fn on_path(program: &str) -> bool {
 }
 
 /// Returns the folder of what all tests of this user share; one of another user is refused.
-fn shared_dir() -> PathBuf {
+pub(super) fn shared_dir() -> PathBuf {
     let uid = geteuid().as_raw();
     let dir = PathBuf::from(format!("/tmp/planctl-tests-{uid}"));
     make_open_dir(&dir);
@@ -573,7 +344,7 @@ fn shared_dir() -> PathBuf {
 }
 
 /// Makes a directory that other users can pass through but not write to.
-fn make_open_dir(dir: &Path) {
+pub(super) fn make_open_dir(dir: &Path) {
     if let Err(error) = DirBuilder::new().mode(0o711).create(dir)
         && error.kind() != std::io::ErrorKind::AlreadyExists
     {

@@ -30,7 +30,7 @@ impl Token {
 
     /// Returns the digits, for the one who was given the lease and nobody else.
     pub fn reveal(&self) -> String {
-        random::to_hex(&self.0)
+        planctl_engine::hex(&self.0)
     }
 
     pub(crate) fn hash(&self) -> Vec<u8> {

@@ -7,12 +7,11 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::random;
 use crate::requests::RequestId;
-use crate::rows::{optional_time_at, time_at};
+use crate::rows::{micros, optional_time_at, time_at};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -170,7 +169,7 @@ impl Store {
         let hash = token.hash();
         let roles: Vec<&str> = new.roles.iter().map(Role::as_str).collect();
         loop {
-            let id = random::hex().split_off(8);
+            let id = random::digits().split_off(8);
             repeated!(self, connection => sqlx::query(NEW_TOKEN)
                 .bind(&id)
                 .bind(new.name)

@@ -10,9 +10,8 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
-use crate::rows::{run_id, stored_run};
+use crate::rows::{micros, run_id, stored_run};
 use crate::store::Store;
 
 /// Writes only where the lease is another's that ran out, or half over.

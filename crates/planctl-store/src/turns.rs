@@ -9,10 +9,9 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::proof::Proof;
-use crate::rows::{run_id, stored_run, stored_runs};
+use crate::rows::{micros, run_id, stored_run, stored_runs};
 use crate::store::Store;
 use crate::withdrawn::is_ending;
 

@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::proof::Proof;
+use crate::proof::{NewVote, Proof};
 use crate::rows::{from_json, time_at, to_json};
 use crate::store::Store;
 
@@ -15,23 +15,6 @@ pub(crate) const VOTES: &str =
     "select id, voter, answer, about, note, at, void from votes where item = $1 order by id";
 pub(crate) const VOTE: &str = "select run, is_late, \"now\", generation, lease_until, hard_deadline, revision, approval, \
      settings, served from planctl_vote_1($1, $2, $3, $4, $5, $6, $7::json)";
-
-/// A vote about to be cast.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewVote {
-    /// The ask.
-    pub item: ItemId,
-    /// The person.
-    pub voter: String,
-    /// Their answer.
-    pub answer: Answer,
-    /// The digest of what the ask showed.
-    pub about: String,
-    /// Why.
-    pub note: Option<String>,
-    /// The votes that counted when the caller looked; where others have voted since, the vote is refused.
-    pub seen: Vec<i64>,
-}
 
 /// A vote that was cast.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,10 +12,10 @@ use planctl_engine::{ItemId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::claimed::Claimed;
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::listen::WakeFor;
-use crate::queue::Claimed;
+use crate::notifier::WakeFor;
 use crate::rows::{run_id, stored_run, stored_runs};
 use crate::store::Store;
 use crate::token::Token;

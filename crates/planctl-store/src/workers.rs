@@ -8,11 +8,9 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::queue::at_of;
-use crate::rows::time_at;
+use crate::rows::{at_of, micros, time_at};
 use crate::store::Store;
 
 pub(crate) const SEE_WORKER: &str = "insert into workers (id, roles, agent, host, version, capacity) \

@@ -1,12 +1,10 @@
 //! Worktrees of runs that work apart: where each is, and what became of it.
 
-use planctl_engine::{RunId, Timestamp};
-use sqlx::Row;
-use sqlx::postgres::PgRow;
+use planctl_engine::RunId;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::rows::{optional_time_at, stored_run};
+use crate::rows::stored_run;
 use crate::runs::RunRow;
 use crate::store::Store;
 
@@ -21,66 +19,6 @@ pub(crate) const WORKTREE_BASE: &str =
 pub(crate) const WORKTREE_AGAIN: &str = "update worktrees set trouble = null where run = $1";
 pub(crate) const WORKTREE_REMOVED: &str =
     "update worktrees set removed_at = coalesce(removed_at, clock_timestamp()) where run = $1";
-
-/// A worktree that a new run shall have.
-#[derive(Clone, Debug)]
-pub struct NewWorktree<'a> {
-    /// The folder in which its own is made, named after the run.
-    pub folder: &'a str,
-    /// Where in the worktree steps work: empty, or a relative path.
-    pub inside: &'a str,
-    /// The commit that it begins with.
-    pub base: &'a str,
-    /// How many changes of the workspace are committed nowhere.
-    pub left_behind: usize,
-}
-
-/// A run's worktree.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WorktreeRow {
-    /// Its top.
-    pub root: String,
-    /// Where steps work.
-    pub path: String,
-    /// Its branch.
-    pub branch: String,
-    /// The commit that it began with.
-    pub base: String,
-    /// When all of its files were there; before that nothing works in it.
-    pub made_at: Option<Timestamp>,
-    /// Why it could not be made.
-    pub trouble: Option<String>,
-    /// How many changes of the workspace were committed nowhere when it was made, and are not in it.
-    pub left_behind: i32,
-    /// The commit of its branch when the run ended.
-    pub result: Option<String>,
-    /// How many changes it held then that are in no commit.
-    pub uncommitted: Option<i32>,
-    /// How far the run had come then.
-    pub seen_seq: Option<i64>,
-    /// When it was removed.
-    pub removed_at: Option<Timestamp>,
-}
-
-impl WorktreeRow {
-    /// Reads the columns of a run's worktree, where it has one.
-    pub(crate) fn from_row(row: &PgRow) -> Result<Option<WorktreeRow>, StoreError> {
-        let Some(root) = row.try_get("root")? else { return Ok(None) };
-        Ok(Some(WorktreeRow {
-            root,
-            path: row.try_get("place")?,
-            branch: row.try_get("branch")?,
-            base: row.try_get("base")?,
-            made_at: optional_time_at(row, "made_at")?,
-            trouble: row.try_get("trouble")?,
-            left_behind: row.try_get("left_behind")?,
-            result: row.try_get("result")?,
-            uncommitted: row.try_get("uncommitted")?,
-            seen_seq: row.try_get("seen_seq")?,
-            removed_at: optional_time_at(row, "removed_at")?,
-        }))
-    }
-}
 
 impl Store {
     /// Lets a run's worktree begin with another commit, unless it is made already.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use planctl_config::Agent;
 
+use crate::flags::Global;
 use crate::show;
 
 mod admin;
@@ -122,7 +123,8 @@ fn columns() -> usize {
     show::columns().map_or(HELP_COLUMNS_MAX, |columns| columns.min(HELP_COLUMNS_MAX))
 }
 
-/// Puts what examples do below them where both don't fit beside one another; the sentences around them are folded.
+/// Puts what examples do below them where both don't fit beside one another; the sentences around them are folded. A command
+/// that is too wide goes on in a further line, so that it can be copied.
 fn lay_out_examples(text: &str, columns: usize) -> String {
     let parts = |line: &str| {
         let bare = line.strip_prefix("  ").filter(|bare| !bare.starts_with(' '))?;
@@ -130,21 +132,50 @@ fn lay_out_examples(text: &str, columns: usize) -> String {
             bare.split_once("   ").map_or((bare, ""), |(command, what)| (command, what.trim()));
         Some((command.to_owned(), what.to_owned()))
     };
-    let examples: Vec<(String, String)> = text.lines().filter_map(parts).collect();
+    let lines = show::paragraphs_in(text, columns);
+    let examples: Vec<(String, String)> = lines.iter().filter_map(|line| parts(line)).collect();
     let widest =
         examples.iter().filter(|(_, what)| !what.is_empty()).map(|(command, _)| command.chars().count());
     let widest = widest.max().unwrap_or(0);
     let is_beside =
         examples.iter().all(|(_, what)| what.is_empty() || widest + 4 + what.chars().count() <= columns);
-    let laid_out = text.lines().map(|line| match parts(line) {
-        None => show::folded_in(line, columns),
-        Some((command, what)) if what.is_empty() => format!("  {command}"),
+    let laid_out = lines.iter().map(|line| match parts(line) {
+        None => line.clone(),
+        Some((command, what)) if what.is_empty() => continued(&command, columns),
         Some((command, what)) if is_beside => format!("  {command:<widest$}  {what}"),
         Some((command, what)) => {
-            format!("  {command}\n{}", show::folded_in(&format!("   → {what}"), columns))
+            let what = show::folded_in(&format!("   → {what}"), columns);
+            format!("{}\n{what}", continued(&command, columns))
         }
     });
     laid_out.collect::<Vec<_>>().join("\n")
+}
+
+/// Indents a command, and breaks it between its words as a shell reads it.
+fn continued(command: &str, columns: usize) -> String {
+    let (mut text, mut taken, mut quote) = ("  ".to_owned(), 2, None);
+    let is_gap = |character: char| {
+        match (quote, character) {
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+        quote.is_none() && character == ' '
+    };
+    for (at, word) in command.split(is_gap).enumerate() {
+        let wide = word.chars().count();
+        // The last column of a line is for the mark that it goes on.
+        if at > 0 && taken + 1 + wide + 2 > columns {
+            text.push_str(" \\\n      ");
+            taken = 6;
+        } else if at > 0 {
+            text.push(' ');
+            taken += 1;
+        }
+        text.push_str(word);
+        taken += wide;
+    }
+    text
 }
 
 fn groups(root: &clap::Command) -> String {
@@ -180,115 +211,6 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Flags that every command takes.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Options of every command")]
-pub struct Global {
-    /// Answer with JSON (the same as --format json)
-    #[arg(long, global = true, hide_short_help = true, conflicts_with_all = ["format", "quiet"])]
-    pub json: bool,
-    /// How to answer; a command that does not know the format names those that it does [env: PLANCTL_FORMAT]
-    #[arg(long, global = true, hide_short_help = true, value_enum, hide_possible_values = true)]
-    pub format: Option<Format>,
-    /// When to use colour
-    #[arg(
-        long,
-        global = true,
-        hide_short_help = true,
-        value_enum,
-        default_value = "auto",
-        env = "PLANCTL_COLOR",
-        hide_env_values = true,
-        hide_possible_values = false
-    )]
-    pub color: Color,
-    /// Print less
-    #[arg(short, long, global = true, hide_short_help = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Print more; repeat for still more
-    #[arg(short, long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    /// Never ask, even at a terminal
-    #[arg(long, global = true, hide_short_help = true, env = "PLANCTL_NO_INPUT", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
-    pub no_input: bool,
-    /// Answer yes to confirmations (never to approvals)
-    #[arg(long, global = true, hide_short_help = true)]
-    pub yes: bool,
-    /// The Postgres to use instead of the private one [env: PLANCTL_DATABASE_URL]
-    #[arg(long, global = true, hide_short_help = true, value_name = "URL")]
-    pub database_url: Option<String>,
-    /// The daemon to connect to: a URL or a socket [env: PLANCTL_SERVER] [default: the one of the state directory, if it runs]
-    #[arg(
-        long,
-        global = true,
-        hide_short_help = true,
-        value_name = "URL|SOCKET",
-        conflicts_with = "database_url"
-    )]
-    pub server: Option<String>,
-    /// Allow a token to be sent unencrypted to another machine over http://
-    #[arg(long, global = true, hide_short_help = true, env = "PLANCTL_INSECURE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
-    pub insecure: bool,
-    /// Work in this directory
-    #[arg(short = 'C', global = true, hide_short_help = true, value_name = "DIR")]
-    pub directory: Option<PathBuf>,
-    /// Read this file instead of the project's planctl.toml [env: PLANCTL_CONFIG]
-    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// The directory in which steps and contracts work [default: the git checkout, else the current directory]; `worktree` gives
-    /// a run a git worktree of its own, `shared` none
-    #[arg(long, global = true, hide_short_help = true, value_name = "DIR|worktree")]
-    pub workspace: Option<PathBuf>,
-    /// The name under which your decisions are recorded [default: your login] [env: PLANCTL_ACTOR]
-    #[arg(long = "as", global = true, hide_short_help = true, value_name = "NAME")]
-    pub actor: Option<String>,
-}
-
-/// How a command answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    /// For people
-    Human,
-    /// One JSON value
-    Json,
-    /// One JSON value per line
-    Jsonl,
-    /// Lines without live drawing
-    Plain,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Workflow commands that annotate a pull request
-    Github,
-    /// A graph drawn with letters
-    Ascii,
-    /// Graphviz DOT
-    Dot,
-    /// A Mermaid flowchart
-    Mermaid,
-    /// A plan in markdown
-    Markdown,
-    /// A picture
-    Svg,
-    /// A plan's steps as sentences
-    Long,
-    /// A plan's steps, a line each
-    Compact,
-    /// The path of a run, and what follows
-    Workflow,
-}
-
-/// When to use colour.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum Color {
-    /// At a terminal that shows it
-    #[default]
-    Auto,
-    /// Also in pipes
-    Always,
-    /// Not at all
-    Never,
 }
 
 /// The nouns, and the verbs that are typed without one.
@@ -336,7 +258,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// Writes and shows notes on a topic, for the steps that subscribe to it
     #[command(subcommand)]
     Topic(TopicCommand),
-    /// Tries and lists messages to you: the channels of planctl.toml, and what became of each message
+    /// Tests the channels of planctl.toml, and lists what became of each message
     #[command(subcommand)]
     Notify(NotifyCommand),
     /// Keeps an agent's session from stopping as done while a command fails
@@ -359,7 +281,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// Makes, lists and revokes tokens of the daemon's API, for workers and programs
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Looks after the database: its state, backups, old runs, the private Postgres
+    /// Manages the database: its state, backups, old runs, the private Postgres
     #[command(subcommand)]
     Db(DbCommand),
     /// Starts, stops and shows the daemon: it works on the runs of all workspaces of this machine
@@ -382,7 +304,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
   planctl open               in the browser of this desktop
   planctl open --print       only print the link, for a browser that you start yourself
 
-The daemon serves the page. The link signs in once, within two minutes, and no agent's process.")]
+The daemon serves the page. The link works once, within two minutes, and never in an agent's process.")]
     Open {
         /// Only print the link
         #[arg(long)]
@@ -393,7 +315,7 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
         /// Keep the workspace
         #[arg(long)]
         keep: bool,
-        /// Let you approve and answer, instead of the demo
+        /// Approve and answer yourself
         #[arg(long = "try")]
         asks: bool,
     },
@@ -410,7 +332,7 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
         /// Also those of failed runs, which can't be resumed afterwards
         #[arg(long)]
         failed: bool,
-        /// Also remove work that is committed nowhere: it is lost
+        /// Also remove uncommitted work, which is then lost
         #[arg(long)]
         discard: bool,
         /// Only say what would be removed
@@ -423,14 +345,14 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
 frontmatter says `type: plan`, and without a type files named *.plan.md or in a folder `plans`."
     )]
     Lsp {
-        /// Use standard input and output, which is the default
+        /// Use standard input and output (the default)
         #[arg(long)]
         stdio: bool,
     },
     /// Serves agents by the Model Context Protocol: they verify, draft and submit plans, look at runs, work on items
     #[command(before_help = McpArgs::EXAMPLES)]
     Mcp(McpArgs),
-    /// Keeps the scratch list of an agent's session
+    /// Prints a prompt that explains the planning tools to an agent
     #[command(subcommand)]
     Session(SessionCommand),
     /// Prints completions for a shell; they know your runs, asks, roles and plans
@@ -460,7 +382,7 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
-    /// Breaks a goal into intents, and finds the tools that serve them
+    /// Breaks a goal into intents, and finds a tool for each
     #[command(subcommand)]
     Goal(GoalCommand),
     /// Lists, shows and tries tools of MCP servers
@@ -522,6 +444,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn examples_that_are_too_wide_can_be_copied_and_sentences_are_broken_anew() {
+        let text = "Examples:\n  planctl why fix-3   explains it\n  planctl goal resolve 'list the issues' --tools github=t.json\n\n\
+                    One sentence that is\nbroken by its author.";
+        let shown = "Examples:\n  planctl why fix-3\n   → explains it\n  planctl goal resolve \\\n      'list the issues' \\\n      \
+                     --tools github=t.json\n\nOne sentence that is broken by\nits author.";
+        assert_eq!(lay_out_examples(text, 30), shown);
+        assert_eq!(continued("planctl run x.md --exec 'a b'", 40), "  planctl run x.md --exec 'a b'");
     }
 
     #[test]

@@ -11,10 +11,10 @@ use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::probe::{Probe, ProbeError, ProbeProgress, Rechecked};
 use tokio::sync::watch;
 
-use crate::commands::plan::shell_word;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::show;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 /// Verifies a plan file. These levels go before the configured ones.
 pub async fn check(
@@ -209,8 +209,14 @@ pub fn check_failure(error: CheckError) -> Failure {
     let message = format!("could not {error}");
     match error {
         CheckError::Unreadable { file, source: Unreadable::Missing } => {
-            let file = shell_word(&file.display().to_string());
-            Failure::not_found(message).next(format!("planctl new {file}"))
+            let file = file.display().to_string();
+            // A pattern that the shell left as it is fits no file.
+            let next = if file.contains('*') {
+                "planctl plan ls".to_owned()
+            } else {
+                format!("planctl new {}", shell_word(&file))
+            };
+            Failure::not_found(message).next(next)
         }
         CheckError::Unreadable { .. } => {
             Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")

@@ -4,6 +4,7 @@
 //! routes are called in this process, which then works on runs itself.
 
 mod following;
+mod opening;
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,10 +16,9 @@ use planctl_api::wire::calls::{
     StartCall, StartedView, TurnCall,
 };
 use planctl_api::wire::draft_asks::{DraftAsksCall, DraftAsksView};
+use planctl_api::wire::draft_records::{DraftRecordCall, DraftRecordView, DraftTakeCall, DraftVersionView};
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
-use planctl_api::wire::work::{
-    ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
-};
+use planctl_api::wire::work::{TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use planctl_api::wire::{
     AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
     DatabaseView, Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView,
@@ -29,18 +29,14 @@ use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
 use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
-use planctl_server::database::{Announce, ClusterError};
-use planctl_server::http::{InProcess, socket_of};
-use planctl_server::{Cleaning, ServerNode, ServerNodeOptions, ServiceError, StoreSettings};
+use planctl_server::{Cleaning, ServerNode, ServiceError};
 
-use crate::api::{self, Access, Address, Api};
-use crate::caller;
+use crate::api::{self, Api};
 use crate::checking::check_failure;
-use crate::commands::Context;
 use crate::failure::{Exit, Failure};
-use crate::limits;
-use crate::{secrecy, show};
+
 pub use following::Outcome;
+pub use opening::{cluster_failure, stop_after, take_place};
 
 /// planctl's API, and what every call of it says of this side.
 pub struct Client {
@@ -107,78 +103,6 @@ pub enum How {
 }
 
 impl Client {
-    /// Finds a daemon, or makes the database reachable from here and brings its tables up to date. Says in one line which it
-    /// is, where that is asked for (`-v`) or a private Postgres was just made.
-    pub async fn open(context: &Context) -> Result<Client, Failure> {
-        let had_cluster = context.state_dir()?.join("pg").exists();
-        let client = Client::open_quietly(context).await?;
-        let is_verbose = context.verbosity() > 0;
-        let used = match &client.server_node {
-            None if is_verbose => format!("the daemon at {}", client.api.address()),
-            Some(server_node) if is_verbose || (!had_cluster && server_node.cluster().is_some()) => {
-                server_node.database_line().to_owned()
-            }
-            None | Some(_) => return Ok(client),
-        };
-        if !context.is_quiet() {
-            // An address is no prose to be broken.
-            show::say(&show::styled(show::FAINT, &show::safe(&format!("using {used}"))));
-        }
-        Ok(client)
-    }
-
-    /// Asks a daemon or a database that is there already, for a command that answers without one, too: `None` where nobody
-    /// named one and no private one was made.
-    pub async fn ask_if_there_is_one<T>(
-        context: &Context,
-        within: Duration,
-        ask: impl AsyncFnOnce(Client) -> Result<T, Failure>,
-    ) -> Result<Option<T>, NoAnswer> {
-        if !Client::has_database(context) {
-            return Ok(None);
-        }
-        let asked = async { ask(Client::open_quietly(context).await?).await };
-        match tokio::time::timeout(within, asked).await {
-            Ok(Ok(answer)) => Ok(Some(answer)),
-            Ok(Err(_)) | Err(_) => Err(NoAnswer),
-        }
-    }
-
-    /// Says whether there is a database already; none is made for what can do without.
-    pub fn has_database(context: &Context) -> bool {
-        context.server().is_some()
-            || context.named_database().is_some()
-            || secrecy::variable("PLANCTL_DATABASE_URL").is_some()
-            || context.state_dir().is_ok_and(|folder| folder.join("pg").exists())
-    }
-
-    /// Does the same as [`Client::open`] without a word, for a command whose answer is not about runs.
-    pub async fn open_quietly(context: &Context) -> Result<Client, Failure> {
-        let (api, server_node) = match daemon(context).await? {
-            Some(api) => (api, None),
-            None => {
-                let server_node = take_place(context, true, stop_after(context)?).await?.map_err(failure)?;
-                let api = Api::in_process(InProcess::new(server_node.clone()), &context.actor());
-                (api, Some(server_node))
-            }
-        };
-        let workspace = context.workspace().to_string_lossy().into_owned();
-        Ok(Client { api, workspace, config: context.config()?.config.clone(), server_node })
-    }
-
-    /// Finds the daemon, for what nothing but a daemon can do.
-    pub async fn of_daemon(context: &Context) -> Result<Api, Failure> {
-        match daemon(context).await? {
-            Some(api) => Ok(api),
-            None => Err(Failure::new(
-                Exit::Unavailable,
-                format!("could not find a daemon: none runs in {}", context.state_dir()?.display()),
-            )
-            .help("name another with --server URL or PLANCTL_SERVER")
-            .next("planctl daemon start")),
-        }
-    }
-
     /// Returns the API itself, for calls that are made by their paths.
     pub fn api(&self) -> &Api {
         &self.api
@@ -324,6 +248,7 @@ impl Client {
                     found => found,
                 }
             }
+            Err(none) if none.exit == Exit::NotFound => Err(none.next("planctl ls --all")),
             found => found,
         }
     }
@@ -567,6 +492,24 @@ impl Client {
         Ok(view.asks)
     }
 
+    /// Takes over a draft of this workspace that another machine kept; returns how often it was kept.
+    pub async fn take_draft(&self, key: &str) -> Result<u64, Failure> {
+        let call = DraftTakeCall { place: self.place() };
+        let view: DraftVersionView = self.api.post(&format!("/v1/drafts/{key}/take"), &[], &call).await?;
+        Ok(view.version)
+    }
+
+    /// Returns a draft of this workspace as it was kept last.
+    pub async fn draft_record(&self, key: &str) -> Result<DraftRecordView, Failure> {
+        self.api.get(&format!("/v1/drafts/{key}"), &[("workspace", self.workspace.as_str())]).await
+    }
+
+    /// Keeps a draft of this workspace; exit 5 where another machine kept it meanwhile.
+    pub async fn keep_draft(&self, key: &str, call: DraftRecordCall) -> Result<(), Failure> {
+        let call = DraftRecordCall { place: self.place(), ..call };
+        self.api.post::<DraftVersionView>(&format!("/v1/drafts/{key}"), &[], &call).await.map(drop)
+    }
+
     /// Answers an ask.
     pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
         self.answer_given(id, answer, &Approving::with_note(note)).await
@@ -590,23 +533,15 @@ impl Client {
         }
     }
 
+    /// Returns the workspace of this command.
+    pub fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
     /// Returns the workspace and the configuration of this command.
     pub fn place(&self) -> PlaceCall {
         PlaceCall { workspace: Some(self.workspace.clone().into()), config: Some(self.config.clone()) }
     }
-}
-
-/// Reads what tests set in place of the usual: shorter leases, no notifications.
-pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSettings {
-    let mut settings = StoreSettings::default();
-    let seconds: Option<u64> = variable("PLANCTL_LEASE_SECONDS").and_then(|text| text.parse().ok());
-    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
-        settings.own_lease = Duration::from_secs(seconds);
-        // Both in the usual proportion.
-        settings.remote_lease = settings.own_lease.saturating_mul(4);
-    }
-    settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
-    settings
 }
 
 /// Returns the run that an ask is about.
@@ -617,7 +552,7 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
 pub fn run_of(ask: &AskView) -> Result<Handle, Failure> {
     match &ask.run_id {
         Some(run) => handle_of(run),
-        None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, which is no run", ask.id))
+        None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, not of a run", ask.id))
             .next(format!("planctl approvals show {}", ask.id))),
     }
 }
@@ -649,63 +584,6 @@ pub fn handle_of(id: &str) -> Result<Handle, Failure> {
         .ok_or_else(|| Failure::new(Exit::Unavailable, format!("could not read the run's id {id:?}")))
 }
 
-/// Finds the daemon that is meant: the one that was named, else the one of this state directory, unless another database
-/// is named.
-async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
-    let named = context.server();
-    let address = match &named {
-        Some(named) => Address::parse(named)?,
-        None => Address::Socket(socket_of(&context.state_dir()?)),
-    };
-    let (token, actor) = (context.token()?, context.actor());
-    let access = Access { token: token.as_deref(), actor: Some(&actor), insecure: context.is_insecure() };
-    let api = Api::at(address, access)?;
-    if named.is_some() {
-        return Ok(Some(api));
-    }
-    if !api.is_there().await {
-        return Ok(None);
-    }
-    if let Some(database) = &context.config()?.config.database {
-        let view: ServiceView = api.get("/v1/daemon", &[]).await?;
-        return Ok((view.database == database.to_string()).then_some(api));
-    }
-    Ok(Some(api))
-}
-
-/// Returns how long a private Postgres goes on after a command. A server that a step's contract or worker starts ends with it,
-/// and so does that of the first process of a container, with which everything ends.
-pub fn stop_after(context: &Context) -> Result<Duration, Failure> {
-    if caller::is_in_worker() || std::process::id() == 1 {
-        return Ok(Duration::ZERO);
-    }
-    Ok(context.config()?.config.postgres.stop_after)
-}
-
-/// Makes the database reachable from this process; `migrates` brings its tables up to date. A private Postgres that is started
-/// for it goes on for `stop_after` when this process is over.
-pub async fn take_place(
-    context: &Context,
-    migrates: bool,
-    stop_after: Duration,
-) -> Result<Result<ServerNode, ServiceError>, Failure> {
-    let config = &context.config()?.config;
-    limits::raise_limits()?;
-    let options = ServerNodeOptions {
-        state_dir: context.state_dir()?,
-        database_url: config.database.clone(),
-        postgres: config.postgres.clone(),
-        announce: (!context.is_quiet()).then_some(show::fetching as Announce),
-        stop_after,
-        // The running program itself, also where its file was replaced meanwhile.
-        program: "/proc/self/exe".into(),
-        migrates,
-        traces: config.traces.clone(),
-        store: store_settings(|name| std::env::var(name).ok()),
-    };
-    Ok(ServerNode::open(options).await)
-}
-
 /// So many runs are audited by one call, since that of a long run takes a while.
 const AUDITED_AT_ONCE: &str = "20";
 
@@ -734,9 +612,4 @@ pub fn failure(error: ServiceError) -> Failure {
     let failure = api::failure_of(&Problem::from(error));
     // A service manager knows by it that no later try helps.
     if is_final { Failure { exit: Exit::Configuration, ..failure } } else { failure }
-}
-
-/// Says why the private Postgres can't be used; the error brings its own way out.
-pub fn cluster_failure(error: ClusterError) -> Failure {
-    Failure::new(Exit::Unavailable, format!("could not {error}"))
 }

@@ -1,27 +1,20 @@
-//! The commands, and the context that all of them share.
+//! The commands.
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-use clap::ValueEnum;
-use planctl_config::{ConfigError, Loaded, Place, Sources, WorkspaceMode};
 use planctl_server::Cleaning;
 
-use crate::args::{Cli, Command, Format, Global, PlanCommand, RunArgs, RunCommand, RunVerb};
-use crate::caller;
-use crate::failure::{Answer, Exit, Failure};
-use crate::{completing, secrecy, show};
+use crate::args::{Cli, Command, PlanCommand, RunArgs, RunCommand, RunVerb};
+use crate::completions;
+use crate::context::Context;
+use crate::failure::Answer;
 
 mod answer_prompt;
-pub(crate) mod approvals;
+mod approvals;
 mod bundle;
 mod changes;
 mod clean;
 mod configuration;
 mod daemon;
 mod database;
-mod decide;
 mod demo;
 mod dev;
 mod doctor;
@@ -41,21 +34,24 @@ mod import;
 mod init;
 mod items;
 pub(crate) mod judge;
-pub(crate) mod library;
+mod library;
 mod logs;
 mod lsp;
 mod mcp;
 mod new;
 mod notify;
 mod open;
-pub(crate) mod plan;
-pub(crate) mod plans;
+mod plan;
+mod plans;
 mod recheck;
+mod recorded;
 mod review;
 mod run;
+mod runs;
 mod salute;
 mod session;
 mod settings;
+mod standing;
 mod token;
 mod tool;
 mod topic;
@@ -65,17 +61,15 @@ mod work;
 mod worker;
 mod write;
 
-pub use work::Stop;
-
 /// Does what was typed.
 pub async fn run(cli: Cli) -> Answer {
     let mut context = Context::new(cli.global)?;
-    context.leaves_unread = leaves_unread(&cli.command);
+    context.set_leaves_unread(leaves_unread(&cli.command));
     match cli.command {
         Command::Plan(command) => plan::run(&context, command).await,
         Command::Run(args) => plan::run_noun(&context, args).await,
         Command::OfPlan(verb) => plan::on_file(&context, verb).await,
-        Command::Ls(filter) => plan::ls(&context, &filter).await,
+        Command::Ls(filter) => runs::ls(&context, &filter).await,
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Goal(command) => goal::run(&context, command).await,
@@ -102,7 +96,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Lsp { .. } => lsp::run(&context).await,
         Command::Mcp(given) => mcp::run(context, given).await,
         Command::Session(command) => session::run(&context, &command),
-        Command::Completions { shell } => completing::script(shell),
+        Command::Completions { shell } => completions::script(shell),
         Command::Man { dir } => help::man(&context, &dir),
         Command::Init { example, force } => init::run(&context, example, force).await,
         Command::Config(command) => configuration::run(&context, &command),
@@ -129,289 +123,4 @@ fn leaves_unread(command: &Command) -> bool {
             | Command::Ls(_)
             | Command::Run(RunArgs { command: Some(RunCommand::Ls(_) | RunCommand::Show { .. }), .. })
     )
-}
-
-/// State that all commands share: the workspace, the output format, the actor.
-pub struct Context {
-    global: Global,
-    workspace: PathBuf,
-    /// The kind of place that `--workspace` names.
-    mode: Option<WorkspaceMode>,
-    /// Says that the command decides or looks, which a file that came with a repository must not keep a person from.
-    leaves_unread: bool,
-    loaded: OnceLock<Loaded>,
-}
-
-impl Context {
-    /// Returns what a command shares, for the flags that were given.
-    pub fn new(global: Global) -> Result<Context, Failure> {
-        let named = global.workspace.as_deref();
-        let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
-        let workspace = find_workspace(named.filter(|_| mode.is_none()))?;
-        Ok(Context { global, workspace, mode, leaves_unread: false, loaded: OnceLock::new() })
-    }
-
-    /// Returns a context like this one for another workspace.
-    pub fn in_workspace(&self, workspace: &Path) -> Result<Context, Failure> {
-        let global = Global { workspace: Some(workspace.to_owned()), ..self.global.clone() };
-        Ok(Context { mode: self.mode, leaves_unread: self.leaves_unread, ..Context::new(global)? })
-    }
-
-    /// Returns the directory that steps and contracts work in.
-    pub fn workspace(&self) -> &Path {
-        &self.workspace
-    }
-
-    /// Returns planctl's state directory; there is none where no home directory is known (row 107).
-    pub fn state_dir(&self) -> Result<PathBuf, Failure> {
-        planctl_server::database::state_dir()
-            .map_err(|error| Failure::new(Exit::Configuration, format!("could not {error}")))
-    }
-
-    /// Returns the effective configuration; says its warnings when it is read.
-    pub fn config(&self) -> Result<&Loaded, Failure> {
-        if let Some(loaded) = self.loaded.get() {
-            return Ok(loaded);
-        }
-        let loaded = self.load(&self.workspace)?;
-        for warning in &loaded.warnings {
-            self.say(&show::styled(show::CARE, &format!("warning: {}", show::safe(warning))));
-        }
-        Ok(self.loaded.get_or_init(|| loaded))
-    }
-
-    /// Reads the configuration for a workspace anew.
-    pub fn load(&self, workspace: &Path) -> Result<Loaded, Failure> {
-        self.with_sources(workspace, planctl_config::load)
-    }
-
-    /// Returns the paths of the files that are read.
-    pub fn config_places(&self) -> Result<Vec<Place>, Failure> {
-        self.with_sources(&self.workspace, planctl_config::places)
-    }
-
-    fn with_sources<T>(
-        &self,
-        workspace: &Path,
-        asked: impl Fn(&Sources<'_>) -> Result<T, ConfigError>,
-    ) -> Result<T, Failure> {
-        asked(&Sources {
-            workspace,
-            state_dir: &self.state_dir()?,
-            file: self.global.config.as_deref(),
-            database_url: self.global.database_url.as_deref(),
-            workspace_mode: self.mode,
-            leaves_unread: self.leaves_unread,
-            env: &|name| secrecy::variable(name),
-        })
-        .map_err(|error| config_failure(&error))
-    }
-
-    /// Returns the database that was named on the command line; it may hold a password.
-    pub fn named_database(&self) -> Option<&str> {
-        self.global.database_url.as_deref()
-    }
-
-    /// Returns the configuration file that was named.
-    pub fn config_named(&self) -> Option<PathBuf> {
-        self.global.config.clone().or_else(|| std::env::var_os("PLANCTL_CONFIG").map(PathBuf::from))
-    }
-
-    /// Returns how often `-v` was given.
-    pub fn verbosity(&self) -> u8 {
-        self.global.verbose
-    }
-
-    /// Says that the workspace was named on the command line.
-    pub fn names_workspace(&self) -> bool {
-        self.global.workspace.is_some() && self.mode.is_none()
-    }
-
-    /// Returns the daemon that was named.
-    pub fn server(&self) -> Option<String> {
-        let named = self.global.server.clone().or_else(|| std::env::var("PLANCTL_SERVER").ok());
-        named.filter(|named| !named.trim().is_empty())
-    }
-
-    /// Says that a token may be sent to another machine unencrypted.
-    pub fn is_insecure(&self) -> bool {
-        self.global.insecure
-    }
-
-    /// Returns the token to show to a daemon.
-    ///
-    /// # Errors
-    ///
-    /// When the file that is said to hold it can't be read, or others can read it too (row 107).
-    pub fn token(&self) -> Result<Option<String>, Failure> {
-        let given = secrecy::variable("PLANCTL_TOKEN").and_then(|token| token.into_string().ok());
-        if let Some(token) = given.filter(|token| !token.trim().is_empty()) {
-            return Ok(Some(token.trim().to_owned()));
-        }
-        let Some(path) = std::env::var_os("PLANCTL_TOKEN_FILE").map(PathBuf::from) else { return Ok(None) };
-        let wrong = |what: String| {
-            Failure::new(
-                Exit::Configuration,
-                format!("could not read the token in {}: {what}", path.display()),
-            )
-        };
-        let meta = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?;
-        if std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o077 != 0 {
-            return Err(wrong("others can read it".to_owned()).next(format!("chmod 600 {}", path.display())));
-        }
-        let token = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        Ok(Some(token.trim().to_owned()))
-    }
-
-    /// Returns the configuration files that were read, or the one that was named.
-    pub fn config_files(&self) -> Vec<PathBuf> {
-        let named =
-            self.global.config.clone().or_else(|| std::env::var_os("PLANCTL_CONFIG").map(PathBuf::from));
-        let read = self.loaded.get().map(|loaded| loaded.files.clone());
-        read.unwrap_or_default().into_iter().chain(named).collect()
-    }
-
-    /// Returns the actor of a decision.
-    pub fn actor(&self) -> String {
-        // Read here: clap would show the flag as required wherever the variable is set.
-        let named = self.global.actor.clone().or_else(|| std::env::var("PLANCTL_ACTOR").ok());
-        named
-            .filter(|name| !name.trim().is_empty())
-            .or_else(login)
-            .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
-    }
-
-    /// Returns how to answer, of the ways this command knows; `--json` means the first JSON among them.
-    pub fn format(&self, known: &[Format]) -> Result<Format, Failure> {
-        let json = [Format::Json, Format::Jsonl].into_iter().find(|format| known.contains(format));
-        let wanted = if self.global.json { json.or(Some(Format::Json)) } else { self.global.format };
-        let Some(wanted) = wanted else {
-            // The variable is meant for all commands, so those that don't know its format answer as they do without.
-            let usual =
-                std::env::var("PLANCTL_FORMAT").ok().and_then(|word| Format::from_str(&word, true).ok());
-            return Ok(usual.filter(|format| known.contains(format)).unwrap_or(known[0]));
-        };
-        if known.contains(&wanted) {
-            return Ok(wanted);
-        }
-        let names: Vec<String> = known.iter().map(|format| format!("{format:?}").to_lowercase()).collect();
-        let wanted = format!("{wanted:?}").to_lowercase();
-        Err(Failure::usage(format!("this command does not answer as {wanted}"))
-            .help(format!("it knows --format {}", names.join(", "))))
-    }
-
-    /// Says whether to answer with JSON, for commands that know human and JSON.
-    pub fn is_json(&self) -> Result<bool, Failure> {
-        Ok(self.format(&[Format::Human, Format::Json])? == Format::Json)
-    }
-
-    /// Says whether less should be said.
-    pub fn is_quiet(&self) -> bool {
-        self.global.quiet
-    }
-
-    /// Says whether a person can be asked: both ends are a terminal, and nobody forbade it.
-    pub fn is_interactive(&self) -> bool {
-        !self.global.no_input
-            && !caller::is_in_worker()
-            && std::io::stdin().is_terminal()
-            && std::io::stderr().is_terminal()
-    }
-
-    /// Writes talk to standard error, unless `--quiet`.
-    pub fn say(&self, line: &str) {
-        if !self.global.quiet {
-            show::tell(line);
-        }
-    }
-
-    /// Writes findings to standard error, where there are any and unless `--quiet`.
-    pub fn say_findings(&self, findings: &str) {
-        if !findings.is_empty() {
-            self.say(findings.trim_end());
-        }
-    }
-
-    /// Makes sure that a person means it, where something is lost for good.
-    pub fn confirm(&self, question: &str) -> Result<(), Failure> {
-        if self.global.yes {
-            return Ok(());
-        }
-        self.ask_or_refuse(question, "A terminal is needed to confirm, or --yes")
-    }
-
-    /// Makes sure that a person approves something; `--yes` is no approval.
-    pub fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
-        self.ask_or_refuse(question, "A terminal is needed to approve, or --approve")
-    }
-
-    fn ask_or_refuse(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
-        if !self.is_interactive() {
-            return Err(Failure::usage(format!("{question} {otherwise}")));
-        }
-        match decide::choose(question, &[('y', "es"), ('n', "o")])? {
-            'y' => Ok(()),
-            _ => Err(Failure::new(Exit::Cancelled, "nothing was done")),
-        }
-    }
-}
-
-/// Returns the login of the user that this process runs as; `USER` may be anybody's.
-fn login() -> Option<String> {
-    // The system also knows users of directories such as LDAP.
-    nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name)
-}
-
-fn find_workspace(named: Option<&Path>) -> Result<PathBuf, Failure> {
-    let current = || {
-        std::env::current_dir()
-            .map_err(|error| Failure::not_found(format!("could not find the current directory: {error}")))
-    };
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => {
-            let current = current()?;
-            planctl_harness::git_top_level(&current).map_or(current.clone(), Path::to_owned)
-        }
-    };
-    let canonical = path.canonicalize().map_err(|error| {
-        Failure::not_found(format!("could not use the workspace {}: {error}", path.display()))
-    })?;
-    if !canonical.is_dir() {
-        return Err(Failure::not_found(format!("the workspace {} is not a directory", path.display())));
-    }
-    Ok(canonical)
-}
-
-/// Says everything that is wrong with the configuration, each finding with its place.
-pub fn config_failure(error: &ConfigError) -> Failure {
-    let mut message = format!("could not {error}");
-    if let ConfigError::Invalid { path, findings } = error {
-        for finding in findings {
-            message.push_str(&format!(
-                "\n  {}:{}:{}  {}",
-                path.display(),
-                finding.line,
-                finding.column,
-                finding.message
-            ));
-            if let Some(help) = &finding.help {
-                message.push_str(&format!("\n      help: {help}"));
-            }
-        }
-    }
-    let exit = match error {
-        ConfigError::Missing { .. } => Exit::NotFound,
-        ConfigError::Unreadable { .. }
-        | ConfigError::NotAFile { .. }
-        | ConfigError::Invalid { .. }
-        | ConfigError::Exposed { .. }
-        | ConfigError::Value { .. }
-        | ConfigError::TrustDamaged { .. } => Exit::Configuration,
-    };
-    let failure = Failure::new(exit, message);
-    if let ConfigError::Exposed { path } = error {
-        return failure.next(format!("chmod o-r {}", plan::shell_word(&path.display().to_string())));
-    }
-    failure
 }

@@ -3,42 +3,19 @@
 //! The shell calls planctl again while a person types, so nothing here may take long, fail aloud, or begin a database:
 //! without one there are no runs.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
-use clap_complete::env::Shells;
 
-use crate::args::{self, Global};
 use crate::client::Client;
-use crate::commands::{Context, library, plans};
-use crate::failure::{Answer, Exit, Failure};
-use crate::{secrecy, show};
-
-/// The variable by which a shell asks for completions.
-const VARIABLE: &str = "PLANCTL_COMPLETE";
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::flags::Global;
+use crate::{plan_files, secrecy, show};
 /// A person waits for so long at most.
 const WITHIN: Duration = Duration::from_secs(2);
-
-/// Answers a shell that asks for completions, and ends the process; returns where no shell does.
-pub fn answer() {
-    clap_complete::CompleteEnv::with_factory(args::command).var(VARIABLE).completer("planctl").complete();
-}
-
-/// Prints the script by which a shell asks for completions.
-pub fn script(shell: clap_complete::Shell) -> Answer {
-    let shells = Shells::builtins();
-    let name = shell.to_string();
-    let Some(writer) = shells.completer(&name) else {
-        return Err(Failure::usage(format!("there are no completions for {name}")));
-    };
-    let mut text = Vec::new();
-    writer
-        .write_registration(VARIABLE, "planctl", "planctl", "planctl", &mut text)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write completions: {error}")))?;
-    show::print(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Yes)
-}
 
 /// Completes the name of a run.
 pub fn run() -> ArgValueCompleter {
@@ -98,9 +75,9 @@ pub fn template() -> ArgValueCompleter {
 }
 
 /// A word, and what it stands for.
-type Known = (String, String);
+type Completion = (String, String);
 
-fn matching_candidates(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandidate> {
+fn matching_candidates(typed: &OsStr, known: Vec<Completion>) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let fit = known.into_iter().filter(|(word, _)| word.starts_with(&*typed));
     fit.map(|(word, help)| {
@@ -109,15 +86,43 @@ fn matching_candidates(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandid
     .collect()
 }
 
+/// Returns a context for the flags that the line has so far: they say which database, daemon and project are meant.
 fn context() -> Option<Context> {
-    Context::new(Global { quiet: true, no_input: true, ..Global::default() }).ok()
+    let text = |flag| Some(flag_typed(flag, std::env::args_os())?.to_string_lossy().into_owned());
+    let path = |flag| flag_typed(flag, std::env::args_os()).map(PathBuf::from);
+    Context::new(Global {
+        quiet: true,
+        no_input: true,
+        database_url: text("--database-url"),
+        server: text("--server"),
+        config: path("--config"),
+        workspace: path("--workspace"),
+        ..Global::default()
+    })
+    .ok()
+}
+
+/// Returns the value that a flag has on a line: `--flag value` or `--flag=value`.
+pub fn flag_typed(flag: &str, line: impl Iterator<Item = OsString>) -> Option<OsString> {
+    let mut words = line;
+    while let Some(word) = words.next() {
+        if word == flag {
+            return words.next().filter(|value| !value.is_empty());
+        }
+        if let Some(value) = word.to_str().and_then(|word| word.strip_prefix(flag)?.strip_prefix('=')) {
+            return Some(value.into());
+        }
+    }
+    None
 }
 
 /// Asks the daemon, or the database where there is one.
 fn query_daemon<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> T {
     let answer = || {
         let context = context()?;
-        let is_named = context.server().is_some() || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+        let is_named = context.server().is_some()
+            || context.named_database().is_some()
+            || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
         let is_begun = is_named || context.state_dir().ok()?.join("pg").exists();
         let runtime = is_begun.then(planctl_server::runtime)?.ok()?;
         let answer = runtime.block_on(async {
@@ -129,7 +134,7 @@ fn query_daemon<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Fail
     answer().unwrap_or_default()
 }
 
-fn runs() -> Vec<Known> {
+fn runs() -> Vec<Completion> {
     let mut known = query_daemon(async |client| {
         let runs = client.list(false).await?.runs;
         client.close().await;
@@ -137,13 +142,13 @@ fn runs() -> Vec<Known> {
             let help = format!("{}, {}", show::run_state(run.state), show::plan(&run.plan, &run.title));
             (run.run, help)
         };
-        Ok(runs.into_iter().map(word).collect::<Vec<Known>>())
+        Ok(runs.into_iter().map(word).collect::<Vec<Completion>>())
     });
     known.push(("@last".to_owned(), "the newest run".to_owned()));
     known
 }
 
-fn asks() -> Vec<Known> {
+fn asks() -> Vec<Completion> {
     query_daemon(async |client| {
         let asks = client.asks(None).await?.asks;
         client.close().await;
@@ -154,7 +159,7 @@ fn asks() -> Vec<Known> {
     })
 }
 
-fn roles() -> Vec<Known> {
+fn roles() -> Vec<Completion> {
     let known = || {
         let context = context()?;
         let roles = &context.config().ok()?.config.roles;
@@ -163,12 +168,12 @@ fn roles() -> Vec<Known> {
     known().unwrap_or_default()
 }
 
-fn entries() -> Vec<Known> {
-    let found = context().map(|context| library::read(&context).found).unwrap_or_default();
+fn entries() -> Vec<Completion> {
+    let found = context().map(|context| plan_files::library(&context).found).unwrap_or_default();
     found.into_iter().map(|found| (found.entry.id, found.entry.title)).collect()
 }
 
-fn plan_files() -> Vec<Known> {
-    let known = || plans::paths(&std::env::current_dir().ok()?).ok();
+fn plan_files() -> Vec<Completion> {
+    let known = || plan_files::paths(&std::env::current_dir().ok()?).ok();
     known().unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 //!
 //! Each echoed line break would move what is drawn, and leave a row of it behind.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use unicode_width::UnicodeWidthChar;
@@ -11,8 +12,9 @@ use crate::terminal;
 /// The lines that are drawn at the moment.
 #[derive(Debug, Default)]
 pub struct Drawing {
-    /// How many columns each of its lines takes.
-    widths: Vec<usize>,
+    lines: Vec<String>,
+    /// The terminal's columns and rows when they were drawn.
+    size: (usize, usize),
 }
 
 impl Drawing {
@@ -24,17 +26,21 @@ impl Drawing {
         }
         terminal::hide_echo();
         if terminal::was_left() {
-            self.widths.clear();
+            self.lines.clear();
         }
         let (columns, rows) = terminal::size();
-        let mut text = self.erase_sequence((columns, rows));
         let from = lines.len().saturating_sub(rows.saturating_sub(1).max(1));
         let lines: Vec<String> = lines[from..].iter().map(|line| fitted(line, columns)).collect();
-        self.widths = lines.iter().map(|line| width(line)).collect();
-        for line in lines {
+        // A person who waits sees nothing move, and a recording stays small.
+        if (&lines, (columns, rows)) == (&self.lines, self.size) {
+            return;
+        }
+        let mut text = self.erase_sequence((columns, rows));
+        for line in &lines {
             text.push_str(&coloured(line));
             text.push_str("\r\n");
         }
+        (self.lines, self.size) = (lines, (columns, rows));
         write(&text);
     }
 
@@ -44,20 +50,20 @@ impl Drawing {
         if !text.is_empty() && terminal::is_in_front() != Some(false) && !terminal::was_left() {
             write(&text);
         }
-        self.widths.clear();
+        self.lines.clear();
         terminal::restore_modes();
     }
 
     /// Leaves what is drawn on the screen, and gives the terminal its echo back.
     pub fn leave_on_screen(&mut self) {
-        self.widths.clear();
+        self.lines.clear();
         terminal::restore_modes();
     }
 
     /// Returns what moves the cursor to the first row of what is drawn and erases from there. The terminal may have another
     /// width than when it was drawn, and show a line on several rows by now.
     fn erase_sequence(&self, (columns, rows): (usize, usize)) -> String {
-        let up: usize = self.widths.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        let up: usize = self.lines.iter().map(|line| width(line).div_ceil(columns).max(1)).sum();
         match up.min(rows.saturating_sub(1)) {
             0 => String::new(),
             up => format!("\r\u{1b}[{up}A\u{1b}[J"),
@@ -128,11 +134,11 @@ fn pieces(line: &str) -> impl Iterator<Item = Result<char, &str>> {
 }
 
 /// Returns a line without its colours where none are wanted.
-fn coloured(line: String) -> String {
+fn coloured(line: &str) -> Cow<'_, str> {
     match anstream::AutoStream::choice(&std::io::stderr()) {
-        anstream::ColorChoice::Never => anstream::adapter::strip_str(&line).to_string(),
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(line).to_string().into(),
         anstream::ColorChoice::Auto | anstream::ColorChoice::AlwaysAnsi | anstream::ColorChoice::Always => {
-            line
+            line.into()
         }
     }
 }
@@ -161,7 +167,8 @@ mod tests {
 
     #[test]
     fn what_is_drawn_is_taken_away_on_all_the_rows_that_it_takes_by_now() {
-        let drawing = Drawing { widths: vec![79, 0, 100] };
+        let lines = ["a".repeat(79), String::new(), "b".repeat(100)];
+        let drawing = Drawing { lines: lines.to_vec(), size: (120, 24) };
         assert_eq!(drawing.erase_sequence((80, 24)), "\r\u{1b}[4A\u{1b}[J", "of a terminal of 80 columns");
         assert_eq!(drawing.erase_sequence((100, 24)), "\r\u{1b}[3A\u{1b}[J", "it has become wider");
         assert_eq!(drawing.erase_sequence((20, 24)), "\r\u{1b}[10A\u{1b}[J", "it has become narrower");

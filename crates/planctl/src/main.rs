@@ -19,24 +19,33 @@ mod checking;
 mod client;
 mod commands;
 mod completing;
+mod completions;
+mod context;
+mod decide;
 mod drawing;
 mod failure;
+mod flags;
 mod guidance;
 mod gutter;
 mod limits;
 mod model;
 mod next;
+mod person;
+mod plan_files;
 mod progress;
 mod reports;
 mod secrecy;
+mod session_agent;
 mod show;
+mod stop;
 mod terminal;
 mod tips;
 mod tls;
 mod transport;
 
-use args::{Cli, Color, Command, DaemonCommand, LogFormat};
+use args::{Cli, Command, DaemonCommand, LogFormat};
 use failure::{Answer, Exit, Failure};
+use flags::Color;
 
 /// Reading a large plan makes and frees many small texts, which this one does faster than the system's.
 #[global_allocator]
@@ -68,7 +77,7 @@ fn main() -> ExitCode {
         secrecy::hide_process();
         return commands::guide::hook();
     }
-    completing::answer();
+    completions::answer();
     secrecy::hide_process();
     let (cli, command) = match parsed() {
         Ok(parsed) => parsed,

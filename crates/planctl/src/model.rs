@@ -13,6 +13,7 @@ use url::Url;
 use crate::failure::{Exit, Failure};
 use crate::{secrecy, show, tls};
 
+pub mod named;
 mod wire;
 
 /// How often one answer is asked for, the first time included.
@@ -260,7 +261,7 @@ impl Model {
         }
         if status.is_success() {
             return serde_json::from_slice(&bytes)
-                .map_err(|error| ModelError::Malformed { message: format!("it is no JSON: {error}") });
+                .map_err(|error| ModelError::Malformed { message: format!("it is not JSON: {error}") });
         }
         Err(refusal(status, wait, &bytes))
     }
@@ -320,6 +321,11 @@ pub fn failure(model: &Model, error: &ModelError) -> Failure {
     match error {
         ModelError::Auth { .. } => Failure::new(Exit::Denied, message).help(match key {
             Some(variable) => format!("put a key that holds into {variable}"),
+            None if named::is_address(model.name()) => {
+                let config = &model.config;
+                let table = named::table(config.api, &config.url, &config.model);
+                format!("no key is sent to an address; write into planctl.toml:\n{table}")
+            }
             None => format!("name the variable that holds its key: key_env in [models.{name}]"),
         }),
         ModelError::RateLimit { wait: Some(wait), .. } => Failure::new(Exit::Temporary, message)
@@ -327,8 +333,12 @@ pub fn failure(model: &Model, error: &ModelError) -> Failure {
         ModelError::RateLimit { wait: None, .. } | ModelError::Network { .. } => {
             Failure::new(Exit::Temporary, message).help("the same command goes on where it was")
         }
-        ModelError::Refused { .. } => Failure::new(Exit::Configuration, message)
-            .help(format!("look at url, api and model of [models.{name}] in planctl.toml")),
+        ModelError::Refused { .. } => {
+            Failure::new(Exit::Configuration, message).help(match named::is_address(model.name()) {
+                true => "look at the end of the address, and at the model behind the #".to_owned(),
+                false => format!("look at url, api and model of [models.{name}] in planctl.toml"),
+            })
+        }
         ModelError::Malformed { .. } => Failure::new(Exit::Temporary, message).help(format!(
             "does {} speak api = \"{}\"?",
             show::safe(model.endpoint.as_str()),

@@ -1,10 +1,10 @@
 //! Says in commands of planctl what the API names as next steps.
 
 use planctl_api::{Next, Starting};
+use planctl_engine::Answer as Word;
 
-use crate::commands::approvals;
-use crate::commands::plan::shell_word;
 use crate::failure::Failure;
+use crate::show::shell_word;
 
 /// Adds a next step to a failure.
 pub fn with_next(failure: Failure, next: &Next) -> Failure {
@@ -72,13 +72,7 @@ pub fn words(next: &Next) -> String {
         Next::AnswerAsk { ask, answers } => {
             let commands: Vec<String> = answers
                 .iter()
-                .map(|answer| {
-                    format!(
-                        "planctl approvals {} {ask}{}",
-                        approvals::typed(answer),
-                        approvals::needs(answer)
-                    )
-                })
+                .map(|answer| format!("planctl approvals {} {ask}{}", typed(answer), needs(answer)))
                 .collect();
             commands.join("\n      ")
         }
@@ -114,6 +108,22 @@ pub fn typed_here(words: &str, workspace: &str) -> String {
         return words.to_owned();
     }
     words.replace("planctl ", &format!("planctl -C {} ", shell_word(workspace)))
+}
+
+/// Returns what is typed after an answer and the number of its ask.
+pub fn needs(answer: &str) -> &'static str {
+    match answer {
+        "choose" => " 'YOUR ANSWER'",
+        "reassign" => " ROLE",
+        "raise" => " --tokens N | --cost USD | --time DUR",
+        "reject" | "retry" | "skip" | "waive" | "abort" | "answer" => " --note '…'",
+        _ => "",
+    }
+}
+
+/// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
+pub fn typed(answer: &str) -> String {
+    shell_word(if answer == Word::Abort.word() { "cancel" } else { answer })
 }
 
 #[cfg(test)]

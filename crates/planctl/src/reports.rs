@@ -19,7 +19,7 @@ pub const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// An item that is held: its routes, with the token of its lease.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct LeasedItem {
     api: Api,
     path: String,
 }
@@ -37,10 +37,10 @@ pub enum Word {
     Release,
 }
 
-impl Held {
+impl LeasedItem {
     /// Prepares calls for an item; connects to nothing yet.
-    pub fn new(api: &Api, item: &str, token: &str) -> Result<Held, Failure> {
-        Ok(Held { api: api.with_token(token)?, path: format!("/v1/items/{}", api::path_segment(item)) })
+    pub fn new(api: &Api, item: &str, token: &str) -> Result<LeasedItem, Failure> {
+        Ok(LeasedItem { api: api.with_token(token)?, path: format!("/v1/items/{}", api::path_segment(item)) })
     }
 
     /// Reads what is held.

@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 mod folding;
 mod list;
 
-pub use folding::{commands, folded, folded_in, paragraphs};
+pub use folding::{commands, folded, folded_in, paragraphs, paragraphs_in};
 pub use list::{Cell, list, wrapped};
 pub use planctl_api::words::{
     LEFT_ALONE, age, ago, brief, budget, bytes, caveat, cost, counted, day_budget, is_left_alone,
@@ -155,6 +155,11 @@ pub fn say_failure(failure: &Failure) {
     }
 }
 
+/// Writes a word so that a shell reads it as one, made safe for the terminal.
+pub fn shell_word(text: &str) -> String {
+    planctl_lang::shell_word(&safe(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +173,12 @@ mod tests {
     #[test]
     fn the_last_line_is_the_last_that_says_something() {
         assert_eq!(last_line("one\ntwo\n\n"), "two");
+    }
+
+    #[test]
+    fn words_of_a_command_to_type_are_quoted_where_needed() {
+        assert_eq!(shell_word("plans/a.md"), "plans/a.md");
+        assert_eq!(shell_word("it's here"), "\"it's here\"");
+        assert_eq!(shell_word(""), "''");
     }
 }

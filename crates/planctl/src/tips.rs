@@ -3,11 +3,13 @@
 //! Two sources, and no other: a table of words that people know from other tools, and slips of the hand, one letter
 //! away. A command that destroys or trusts something is never proposed, whatever it looks like.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
-const HABITS: [(&str, &str); 59] = [
+const HABITS: [(&str, &str); 60] = [
     ("validate", "planctl verify FILE"),
     ("lint", "planctl verify FILE"),
     ("check", "planctl verify FILE"),
@@ -66,12 +68,31 @@ const HABITS: [(&str, &str); 59] = [
     ("config view", "planctl config show"),
     ("config set", "edit the file that planctl config path names"),
     ("config edit", "edit the file that planctl config path names"),
-    ("draft", "planctl new"),
+    ("generate", "planctl plan draft GOAL"),
+    ("convert", "planctl plan import FILE"),
 ];
 
 /// Flags of other tools, and what is typed here.
-const FLAGS: [(&str, &str); 4] = [
+const FLAGS: [(&str, &str); 22] = [
     ("--via", "planctl plan review FILE --role ROLE"),
+    ("--template", "planctl new FILE --from TEMPLATE; planctl new --list lists the templates"),
+    ("--name", "--title TITLE names a new plan; a run is named after its file"),
+    ("-m", "--note TEXT"),
+    ("--message", "--note TEXT"),
+    ("--reason", "--note TEXT"),
+    ("--comment", "--note TEXT"),
+    ("-y", "--yes answers a confirmation; --approve approves a plan"),
+    ("--auto-approve", "--approve"),
+    ("--non-interactive", "--no-input"),
+    ("--background", "--detach"),
+    ("--cmd", "--exec CMD"),
+    ("--command", "--exec CMD"),
+    ("--worker", "--exec CMD or --agent NAME"),
+    ("-n", "--tail N prints the newest"),
+    ("--limit", "--tail N prints the newest"),
+    ("-w", "planctl watch RUN follows a run"),
+    ("--watch", "planctl watch RUN follows a run"),
+    ("--debug", "PLANCTL_LOG=debug logs everything; -v prints more"),
     ("--force", "planctl asks instead; --yes answers a confirmation, and nothing overrules a contract"),
     ("--no-verify", "no step passes without its contract"),
     ("--dry-run", "planctl show FILE shows what would run"),
@@ -82,8 +103,13 @@ const NEVER: [&str; 3] = ["trust", "clean", "reset"];
 
 /// Adds a tip to a misused command line, where one is known.
 pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
-    for looks_alike in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
-        error.remove(looks_alike);
+    if let Some(plain) = without_jargon(error, root) {
+        *error = plain;
+        return;
+    }
+    // Words that look alike; and the advice to pass an unknown flag as a value, which hands never mean.
+    for guess in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested] {
+        error.remove(guess);
     }
     let tip = match (
         error.kind(),
@@ -97,6 +123,18 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+}
+
+/// Returns an error about a number in words that a person knows; clap repeats those of the standard library.
+fn without_jargon(error: &clap::Error, root: &Command) -> Option<clap::Error> {
+    let source = std::error::Error::source(error)?;
+    let kind = source.downcast_ref::<ParseIntError>()?.kind();
+    let is_too_large = matches!(kind, IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
+    let wanted = if is_too_large { "a smaller number" } else { "a whole number" };
+    let argument = text_of(error, ContextKind::InvalidArg)?;
+    let value = text_of(error, ContextKind::InvalidValue)?;
+    let message = format!("invalid value '{value}' for '{argument}': {wanted} is expected");
+    Some(root.clone().error(ErrorKind::ValueValidation, message))
 }
 
 fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
@@ -124,30 +162,50 @@ fn of_command(root: &Command, typed: &[String], word: &str) -> Option<String> {
     let (parent, words) = reached(root, &typed[..before]);
     let noun = words.join(" ");
     let known = |key: &str| HABITS.iter().find(|(habit, _)| *habit == key).map(|(_, tip)| *tip);
-    // A word that is a command elsewhere is meant there: `planctl plan doctor`.
-    let elsewhere = || root.find_subcommand(word).filter(|_| !words.is_empty() && !NEVER.contains(&word));
     let of_run_or_plan = matches!(noun.as_str(), "" | "plan" | "run");
     if let Some(tip) =
         known(format!("{noun} {word}").trim()).or_else(|| known(word).filter(|_| of_run_or_plan))
     {
         return Some(tip.to_owned());
     }
-    if let Some(command) = elsewhere() {
-        return Some(format!("planctl {}", command.get_name()));
+    if let Some(tip) = elsewhere(root, word).filter(|_| !NEVER.contains(&word)) {
+        return Some(tip);
     }
     let names = parent.get_subcommands().filter(|below| !below.is_hide_set()).map(Command::get_name);
     let near = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name))?;
     Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")))
 }
 
+/// Returns the command that a word is elsewhere: `planctl plan doctor`, `planctl import`. Where several nouns have it, that
+/// of plans is meant, and of others none.
+fn elsewhere(root: &Command, word: &str) -> Option<String> {
+    if let Some(command) = root.find_subcommand(word) {
+        return Some(format!("planctl {}", command.get_name()));
+    }
+    let below = |noun: &Command| {
+        let verb = noun.find_subcommand(word).filter(|verb| !verb.is_hide_set())?;
+        Some(format!("planctl {} {}", noun.get_name(), verb.get_name()))
+    };
+    let of_others = || {
+        let mut found = root.get_subcommands().filter_map(below);
+        found.next().filter(|_| found.next().is_none())
+    };
+    root.find_subcommand("plan").and_then(below).or_else(of_others)
+}
+
 fn of_flag(root: &Command, typed: &[String], flag: &str) -> Option<String> {
     let (command, _) = reached(root, typed);
-    if let Some((_, tip)) = FLAGS.iter().find(|(known, _)| *known == flag) {
+    let longs = || command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long);
+    // A tip that is a flag is one of this command.
+    let is_here = |tip: &str| {
+        let long = tip.split_whitespace().next().and_then(|word| word.strip_prefix("--"));
+        long.is_none_or(|named| longs().any(|long| long == named))
+    };
+    if let Some((_, tip)) = FLAGS.iter().find(|(known, tip)| *known == flag && is_here(tip)) {
         return Some((*tip).to_owned());
     }
-    let longs = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long);
     let typed = flag.strip_prefix("--")?;
-    let near = longs.into_iter().find(|long| is_slip(typed, long))?;
+    let near = longs().find(|long| is_slip(typed, long))?;
     Some(format!("did you mean `--{near}`?"))
 }
 

@@ -125,7 +125,8 @@ pub struct LookedView {
     pub clauses: Vec<WeighedView>,
     /// The result of looking at it: `taken`, `other_outcome`, `condition_failed`, `outranked` (another came first).
     #[schemars(extend("enum" = ["taken", "other_outcome", "condition_failed", "outranked"]))]
-    pub came: String,
+    #[serde(rename = "came")]
+    pub result: String,
 }
 
 /// One clause of a condition.

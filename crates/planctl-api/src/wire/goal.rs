@@ -111,7 +111,7 @@ pub struct GoalStepView {
     pub merged: Vec<String>,
     /// The intent in words.
     pub text: String,
-    /// `ask`, `call`, `write`, `run`, or `follow` for a plan of the library that follows.
+    /// `ask`, `call`, `write`, `run`, `show` for a result that is there, or `sub_plan` for a plan of the library.
     pub kind: String,
     /// The question, the task, the command or the plan; null for a call.
     pub words: Option<String>,

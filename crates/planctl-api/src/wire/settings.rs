@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use planctl_config::{Distrusted, Entry, Loaded, Origin, Place, PlaceOf, Standing, prices_known};
+use planctl_config::{CandidateFile, Distrusted, Entry, FileOwner, Loaded, Origin, Standing, prices_known};
 
 /// The effective configuration: the answer of `config show --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -130,19 +130,19 @@ impl IgnoredView {
 
 impl ConfigPaths {
     /// Says which files are read.
-    pub fn of(places: &[Place]) -> ConfigPaths {
-        let file = |place: &Place| ConfigFile {
+    pub fn of(places: &[CandidateFile]) -> ConfigPaths {
+        let file = |place: &CandidateFile| ConfigFile {
             path: place.path.display().to_string(),
             of: match place.of {
-                PlaceOf::User => "user",
-                PlaceOf::Project(_) => "project",
-                PlaceOf::Named => "named",
+                FileOwner::User => "user",
+                FileOwner::Project(_) => "project",
+                FileOwner::Named => "named",
             }
             .to_owned(),
             exists: place.is_there,
             trusted: match place.of {
-                PlaceOf::User | PlaceOf::Named => true,
-                PlaceOf::Project(standing) => standing == Standing::Trusted,
+                FileOwner::User | FileOwner::Named => true,
+                FileOwner::Project(standing) => standing == Standing::Trusted,
             },
         };
         ConfigPaths { files: places.iter().map(file).collect() }

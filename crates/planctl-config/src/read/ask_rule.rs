@@ -2,9 +2,9 @@
 
 use planctl_engine::AskKind;
 
-use super::super::layer::Layer;
-use super::super::{AskRule, OnDeadline, group_of};
 use super::{Reader, Value, is_role};
+use crate::ask_rule::{AskRule, OnDeadline, group_of};
+use crate::layer::Layer;
 
 const KEYS: [&str; 8] =
     ["kinds", "plans", "owners", "approvals", "of", "self_approval", "deadline", "on_deadline"];

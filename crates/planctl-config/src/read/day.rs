@@ -3,8 +3,8 @@
 use planctl_engine::Budget;
 use planctl_lang::budget_of;
 
-use super::super::layer::Layer;
 use super::{Reader, Value};
+use crate::layer::Layer;
 
 const KEYS: [&str; 3] = ["per_day", "host_per_day", "time_zone"];
 
@@ -26,7 +26,7 @@ impl Reader<'_> {
         let budget = budget_of(text).filter(|budget| budget.time.is_none());
         if budget.is_none() {
             let help = "write tokens, money or both: \"2M tokens, $20\"".to_owned();
-            self.report(value.span(), format!("{text:?} is no budget of a day"), Some(help));
+            self.report(value.span(), format!("{text:?} is not a budget of a day"), Some(help));
         }
         budget
     }

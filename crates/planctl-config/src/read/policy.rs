@@ -3,9 +3,9 @@
 use planctl_engine::Role;
 use planctl_lang::budget_of;
 
-use super::super::ApprovalPolicy;
-use super::super::layer::Layer;
 use super::{Reader, Value, is_role};
+use crate::layer::Layer;
+use crate::policy::ApprovalPolicy;
 
 const KEYS: [&str; 5] = ["plans", "budget", "steps", "roles", "contracts"];
 
@@ -47,7 +47,7 @@ impl Reader<'_> {
                     if budget.is_none() {
                         let help = "write what a plan may use at most: \"200k tokens, $1.50, 20 minutes\""
                             .to_owned();
-                        self.report(value.span(), format!("{text:?} is no budget"), Some(help));
+                        self.report(value.span(), format!("{text:?} is not a budget"), Some(help));
                     }
                 }
                 "steps" => steps = self.count(value),

@@ -7,9 +7,9 @@ use planctl_glob::Glob;
 use planctl_harness::{HostPattern, PermissionMode, Reach};
 use planctl_lang::did_you_mean;
 
-use super::super::layer::{Layer, RoleLayer};
-use super::super::{Agent, Effects, Pace, Price, RoleEnv};
 use super::{Reader, Value, is_role};
+use crate::layer::{Layer, RoleLayer};
+use crate::role::{Agent, Effects, Pace, Price, RoleEnv};
 
 const KEYS: [&str; 11] = [
     "agent",

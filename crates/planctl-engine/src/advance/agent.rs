@@ -2,23 +2,26 @@
 
 use std::time::Duration;
 
+use crate::ask::{AskKind, Reason};
 use crate::budget::{Spent, Usage};
 use crate::context_names;
 use crate::contract::Excerpt;
-use crate::effect::{AskKind, Reason};
-use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
+use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Report};
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::ids::NodeId;
 use crate::observation::{Observation, OutputCheck};
-use crate::run::{AttemptDetails, Failing, Failure, NodeState, Outcome, Unchecked};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{AttemptDetails, NodeState, Unchecked};
 
-use super::{Turn, dispatch, hold, pace, route, settle};
+use super::{Transition, dispatch, hold, pace, route, settle};
 
-pub(super) fn apply_event(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
+pub(super) fn apply_event(transition: &mut Transition<'_>, event: &AgentEvent) -> Result<(), Refusal> {
+    transition.refuse_unless_active()?;
     let node = &event.at.node;
-    turn.task(node)?;
-    let attempt = match turn.state(node)? {
+    transition.task(node)?;
+    let attempt = match transition.state(node)? {
         NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
         NodeState::Pending
         | NodeState::Ready
@@ -30,88 +33,89 @@ pub(super) fn apply_event(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(),
         | NodeState::Held { .. }
         | NodeState::Settled { .. } => return Err(Refusal::WrongState),
     };
-    turn.refuse_unless_newest(&event.at, attempt)?;
+    transition.refuse_unless_newest(&event.at, attempt)?;
     let used = event.reported_usage();
     match &event.said {
         AgentSaid::Reported(report) => {
-            charge_usage(turn, node, used, report.duration)?;
-            note_circumstances(turn, node, report)?;
-            on_report(turn, node, report)
+            charge_usage(transition, node, used, report.duration)?;
+            note_circumstances(transition, node, report)?;
+            on_report(transition, node, report)
         }
         AgentSaid::Asked { question, .. } => {
-            charge_usage(turn, node, used, Duration::ZERO)?;
-            turn.run.record_mut(node)?.question = Some(question.clone());
-            hold::hold_with_ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
+            charge_usage(transition, node, used, Duration::ZERO)?;
+            transition.run.record_mut(node)?.question = Some(question.clone());
+            hold::hold_with_ask(transition, node, AskKind::Question, Reason::Asked, Some(question.clone()))
         }
         AgentSaid::Overran { past, duration, .. } => {
-            charge_usage(turn, node, used, *duration)?;
-            on_overrun(turn, node, *past)
+            charge_usage(transition, node, used, *duration)?;
+            on_overrun(transition, node, *past)
         }
         AgentSaid::Faulted(fault) => {
-            charge_if_reported(turn, node, used)?;
-            on_fault(turn, node, fault)
+            charge_if_reported(transition, node, used)?;
+            on_fault(transition, node, fault)
         }
         AgentSaid::Released => {
-            charge_if_reported(turn, node, used)?;
-            dispatch::after_interruption(turn, node)
+            charge_if_reported(transition, node, used)?;
+            dispatch::after_interruption(transition, node)
         }
     }
 }
 
-fn on_report(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
-    apply_hints(turn, node, report.hints.as_deref())?;
-    if turn.graph.conditions_ask_for(LAST_RESPONSE) {
+fn on_report(transition: &mut Transition<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
+    apply_hints(transition, node, report.hints.as_deref())?;
+    if transition.graph.conditions_ask_for(LAST_RESPONSE) {
         let said = shortened(report.text.tail.trim());
-        turn.run.record_mut(node)?.context.insert(LAST_RESPONSE.to_owned(), said);
+        transition.run.record_mut(node)?.context.insert(LAST_RESPONSE.to_owned(), said);
     }
     let proposal = report.hints.as_ref().and_then(|hints| hints.insert_step.as_deref());
     match proposal.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => {
-            turn.run.record_mut(node)?.unchecked =
+            transition.run.record_mut(node)?.unchecked =
                 Some(Unchecked { gave_up: report.gave_up, is_judged_anew: false });
             let text: String = text.chars().take(PROPOSAL_CHARS_MAX).collect();
-            hold::hold_with_ask(turn, node, AskKind::Insertion, Reason::Proposed, Some(text))
+            hold::hold_with_ask(transition, node, AskKind::Insertion, Reason::Proposed, Some(text))
         }
-        None => start_check(turn, node, report.gave_up, report.observation.as_deref()),
+        None => start_check(transition, node, report.gave_up, report.observation.as_deref()),
     }
 }
 
 /// Sends out the gate of an attempt that was reported; without a command, an observation that the plan checks or a person
 /// judges it.
 fn start_check(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     gave_up: bool,
     seen: Option<&Observation>,
 ) -> Result<(), Refusal> {
-    if turn.run.record(node)?.is_observed {
-        turn.run.record_mut(node)?.is_observed = false;
+    if transition.run.record(node)?.is_observed {
+        transition.run.record_mut(node)?.is_observed = false;
     }
-    if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_contract(node)) {
+    if let Some(confirmation) = transition.confirmation(node).filter(|_| transition.is_without_contract(node))
+    {
         return match (&confirmation.check, seen) {
             (Some(check), Some(seen)) if check.is_told_by(seen) => {
-                judge_by_observation(turn, node, check, seen, gave_up)
+                judge_by_observation(transition, node, check, seen, gave_up)
             }
-            (Some(_) | None, _) => hold::for_choice(turn, node, &confirmation.question),
+            (Some(_) | None, _) => hold::for_choice(transition, node, &confirmation.question),
         };
     }
-    let attempt = turn.run.record(node)?.tally.attempt;
-    turn.set_state(node, NodeState::Checking { attempt, gave_up })?;
-    dispatch::dispatch_gate(turn, node, turn.now)
+    let attempt = transition.run.record(node)?.tally.attempt;
+    transition.set_state(node, NodeState::Checking { attempt, gave_up })?;
+    dispatch::dispatch_gate(transition, node, transition.now)
 }
 
 /// Judges an attempt by an observation (DESIGN 10): the one way in which an agent's side passes a step, and only where the plan
 /// has a check in place of a contract.
 fn judge_by_observation(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     check: &OutputCheck,
     seen: &Observation,
     gave_up: bool,
 ) -> Result<(), Refusal> {
-    let attempt = turn.run.record(node)?.tally.attempt;
+    let attempt = transition.run.record(node)?.tally.attempt;
     let refuted = check.mismatch(seen);
-    turn.facts.push(Fact::NodeObserved {
+    transition.facts.push(Fact::NodeObserved {
         node: node.clone(),
         attempt,
         check: check.clone(),
@@ -119,28 +123,28 @@ fn judge_by_observation(
         refuted: refuted.clone(),
     });
     let Some(message) = refuted else {
-        turn.run.record_mut(node)?.is_observed = true;
-        settle::settle(turn, node, Outcome::Passed, None)?;
-        return route::leave_on_success(turn, node);
+        transition.run.record_mut(node)?.is_observed = true;
+        settle::settle(transition, node, Outcome::Passed, None)?;
+        return route::leave_on_success(transition, node);
     };
     let tail = seen.output.len().saturating_sub(Excerpt::TAIL_BYTES_MAX);
     let tail = (tail..=seen.output.len()).find(|at| seen.output.is_char_boundary(*at)).unwrap_or_default();
     let stdout =
         Excerpt { bytes: seen.output.len() as u64, tail: seen.output[tail..].to_owned(), stored: None };
-    let failure = settle::failure_without_gate(turn, node, Failing::Unobserved { message })?;
-    settle::attempt_failed(turn, node, Failure { stdout, ..failure }, gave_up)
+    let failure = settle::failure_without_gate(transition, node, Failing::Unobserved { message })?;
+    settle::attempt_failed(transition, node, Failure { stdout, ..failure }, gave_up)
 }
 
 /// Has the gate of a report run that waited for a person; says whether there was one.
-pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    let waits = turn.run.record(node)?.unchecked;
+pub(super) fn take_up_report(transition: &mut Transition<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let waits = transition.run.record(node)?.unchecked;
     let Some(Unchecked { gave_up, is_judged_anew }) = waits else { return Ok(false) };
-    turn.run.record_mut(node)?.unchecked = None;
+    transition.run.record_mut(node)?.unchecked = None;
     // An attempt has one verdict, for ever.
     if is_judged_anew {
-        dispatch::count_attempt(turn, node)?;
+        dispatch::count_attempt(transition, node)?;
     }
-    start_check(turn, node, gave_up, None)?;
+    start_check(transition, node, gave_up, None)?;
     Ok(true)
 }
 
@@ -149,14 +153,14 @@ const PROPOSAL_CHARS_MAX: usize = 16 * 1024;
 
 /// Takes over what a worker says of the way on. It decides nothing but the choice among edges of a pass, and writes no
 /// name that planctl itself writes, which history tells (DOT X4, X5).
-fn apply_hints(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
+fn apply_hints(transition: &mut Transition<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
     let Some(hints) = hints else {
-        if turn.run.record(node)?.attempt_details.is_some() {
-            turn.run.record_mut(node)?.attempt_details = None;
+        if transition.run.record(node)?.attempt_details.is_some() {
+            transition.run.record_mut(node)?.attempt_details = None;
         }
         return Ok(());
     };
-    let record = turn.run.record_mut(node)?;
+    let record = transition.run.record_mut(node)?;
     record.attempt_details = Some(Box::new(AttemptDetails {
         label: hints.label.as_deref().map(shortened),
         suggested: hints.suggested.iter().take(SUGGESTIONS_MAX).cloned().collect(),
@@ -176,7 +180,7 @@ fn apply_hints(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Res
     if !refused.is_empty() {
         refused.truncate(CONTEXT_ENTRIES_MAX);
         let attempt = record.tally.attempt;
-        turn.facts.push(Fact::ContextRefused { node: node.clone(), attempt, names: refused });
+        transition.facts.push(Fact::ContextRefused { node: node.clone(), attempt, names: refused });
     }
     Ok(())
 }
@@ -197,74 +201,82 @@ fn shortened(value: &str) -> String {
 }
 
 /// Spends an attempt without a gate: nobody knows what state the work was ended in.
-pub(super) fn on_overrun(turn: &mut Turn<'_>, node: &NodeId, past: Overrun) -> Result<(), Refusal> {
-    let failure = settle::failure_without_gate(turn, node, Failing::Overran { past })?;
-    settle::attempt_failed(turn, node, failure, false)
+pub(super) fn on_overrun(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    past: Overrun,
+) -> Result<(), Refusal> {
+    let failure = settle::failure_without_gate(transition, node, Failing::Overran { past })?;
+    settle::attempt_failed(transition, node, failure, false)
 }
 
 /// Keeps what a report tells of the circumstances until its gate is judged.
-fn note_circumstances(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
-    if turn.run.record(node)?.circumstances != report.circumstances {
-        turn.run.record_mut(node)?.circumstances.clone_from(&report.circumstances);
+fn note_circumstances(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    report: &Report,
+) -> Result<(), Refusal> {
+    if transition.run.record(node)?.circumstances != report.circumstances {
+        transition.run.record_mut(node)?.circumstances.clone_from(&report.circumstances);
     }
     Ok(())
 }
 
 /// Takes a failed contract for what cut the work before it off: the work goes out again, and no retry is used up.
-pub(super) fn cut_off(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
+pub(super) fn cut_off(transition: &mut Transition<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
     match fault.kind {
-        FaultKind::Transient => dispatch::after_judged_delivery(turn, node, &fault.message),
-        FaultKind::Permission | FaultKind::Permanent => on_fault(turn, node, fault),
+        FaultKind::Transient => dispatch::after_judged_delivery(transition, node, &fault.message),
+        FaultKind::Permission | FaultKind::Permanent => on_fault(transition, node, fault),
     }
 }
 
-fn on_fault(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
+fn on_fault(transition: &mut Transition<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
     match fault.kind {
-        FaultKind::Transient => dispatch::redeliver_after_loss(turn, node, &fault.message),
-        FaultKind::Permanent => escalate_undeliverable(turn, node, &fault.message),
+        FaultKind::Transient => dispatch::redeliver_after_loss(transition, node, &fault.message),
+        FaultKind::Permanent => escalate_undeliverable(transition, node, &fault.message),
         FaultKind::Permission => {
             let what = Failing::Permission { message: fault.message.clone() };
-            let failure = settle::failure_without_gate(turn, node, what)?;
-            turn.run.record_mut(node)?.failure = Some(Box::new(failure));
-            pace::escalate(turn, node, Reason::Permission, Some(fault.message.clone()), None)
+            let failure = settle::failure_without_gate(transition, node, what)?;
+            transition.run.record_mut(node)?.failure = Some(Box::new(failure));
+            pace::escalate(transition, node, Reason::Permission, Some(fault.message.clone()), None)
         }
     }
 }
 
 /// Asks a person about work that no worker could do.
 pub(super) fn escalate_undeliverable(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     message: &str,
 ) -> Result<(), Refusal> {
     let what = Failing::Undelivered { message: message.to_owned() };
-    let failure = settle::failure_without_gate(turn, node, what)?;
-    turn.run.record_mut(node)?.failure = Some(Box::new(failure));
-    pace::escalate(turn, node, Reason::Undelivered, Some(message.to_owned()), None)
+    let failure = settle::failure_without_gate(transition, node, what)?;
+    transition.run.record_mut(node)?.failure = Some(Box::new(failure));
+    pace::escalate(transition, node, Reason::Undelivered, Some(message.to_owned()), None)
 }
 
 /// Charges the usage that a worker reported. Without a report the attempt is unmetered: shown, not charged (DESIGN 9).
 pub(super) fn charge_usage(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     usage: Option<&Usage>,
     duration: Duration,
 ) -> Result<(), Refusal> {
-    let mut own = turn.run.record(node)?.tally.spent;
+    let mut own = transition.run.record(node)?.tally.spent;
     own.time = own.time.saturating_add(duration);
-    turn.run.record_mut(node)?.tally.spent = with_usage(own, usage);
-    turn.run.head.spent = with_usage(turn.run.head.spent, usage);
+    transition.run.record_mut(node)?.tally.spent = with_usage(own, usage);
+    transition.run.head.spent = with_usage(transition.run.head.spent, usage);
     Ok(())
 }
 
 /// Charges what was told of work that came to nothing; where nothing was told, the try that follows tells.
 pub(super) fn charge_if_reported(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     usage: Option<&Usage>,
 ) -> Result<(), Refusal> {
     match usage {
-        Some(_) => charge_usage(turn, node, usage, Duration::ZERO),
+        Some(_) => charge_usage(transition, node, usage, Duration::ZERO),
         None => Ok(()),
     }
 }

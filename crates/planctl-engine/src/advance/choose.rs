@@ -11,54 +11,17 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-
-use crate::condition::{Condition, ConditionInput, Key, StepField, Trail};
-use crate::event::Refusal;
+use crate::choosing::{Choosing, Decider, Tried};
+use crate::condition::{Condition, ConditionInput, Key, StepField};
 use crate::graph::{Edge, On, Signal};
 use crate::ids::NodeId;
-use crate::run::{Outcome, Record};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::Record;
 use crate::view;
 
 use super::option::plain_label;
-use super::{Turn, settle};
-
-/// Why an edge was taken and not another (DOT E15).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Choosing {
-    /// The criterion that decided.
-    pub by: Decider,
-    /// The edges that were looked at, in the author's order.
-    pub tried: Vec<Tried>,
-}
-
-/// The criterion that decided between edges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decider {
-    /// Its condition held.
-    Condition,
-    /// The outcome alone.
-    Outcome,
-    /// The label that the worker or the person named.
-    Label,
-    /// The worker suggested its target.
-    Suggestion,
-    /// It was the heaviest, or its target the smallest of equals.
-    Weight,
-}
-
-/// An edge that was looked at.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Tried {
-    /// Where it leads.
-    pub to: NodeId,
-    /// When it is taken.
-    pub on: On,
-    /// How its condition was weighed; nothing where it has none, or is for another outcome.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trail: Option<Trail>,
-}
+use super::{Transition, settle};
 
 /// The edge that is taken.
 pub(super) struct Chosen {
@@ -68,8 +31,12 @@ pub(super) struct Chosen {
 }
 
 /// Chooses the edge that a run takes from a node, if one fits.
-pub(super) fn choose_edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Option<Chosen>, Refusal> {
-    choose_edge_settling(turn, node, signal, None)
+pub(super) fn choose_edge(
+    transition: &Transition<'_>,
+    node: &NodeId,
+    signal: Signal,
+) -> Result<Option<Chosen>, Refusal> {
+    choose_edge_settling(transition, node, signal, None)
 }
 
 /// How a node that is exhausted comes to its end.
@@ -83,20 +50,20 @@ pub(super) struct Ending {
 
 /// Chooses the edge of a node that is about to settle.
 pub(super) fn choose_edge_settling(
-    turn: &Turn<'_>,
+    transition: &Transition<'_>,
     node: &NodeId,
     signal: Signal,
     ending: Option<Ending>,
 ) -> Result<Option<Chosen>, Refusal> {
-    let edges = turn.graph.edges_from(node);
+    let edges = transition.graph.edges_from(node);
     let ends_loop = ending.is_some_and(|ending| ending.is_over_visits);
-    if turn.graph.outcome_decides(node) && !ends_loop {
-        let edge = turn.graph.edge_for(node, signal);
+    if transition.graph.outcome_decides(node) && !ends_loop {
+        let edge = transition.graph.edge_for(node, signal);
         return Ok(edge.map(|edge| Chosen { edge: edge.clone(), choosing: None }));
     }
-    let looks = Looks::at(turn, node, signal, ending.map(|ending| ending.outcome))?;
+    let looks = Looks::at(transition, node, signal, ending.map(|ending| ending.outcome))?;
     let is_open = |edge: &Edge| {
-        let stays = ends_loop && turn.graph.can_loop_back(edge);
+        let stays = ends_loop && transition.graph.can_loop_back(edge);
         !stays && (signal == Signal::Success || looks.names_failure(edge))
     };
     let rank = |edge: &Edge| {
@@ -167,19 +134,19 @@ fn unconditional<'g>(
 
 /// Says whether a condition holds as things stand at a node that is left.
 pub(super) fn holds(
-    turn: &Turn<'_>,
+    transition: &Transition<'_>,
     node: &NodeId,
     signal: Signal,
     when: &Condition,
 ) -> Result<bool, Refusal> {
-    let looks = Looks::at(turn, node, signal, None)?;
+    let looks = Looks::at(transition, node, signal, None)?;
     looks.can_weigh(when)?;
     Ok(when.holds(&looks))
 }
 
 /// The values that a condition may look at when a node is left.
 struct Looks<'t> {
-    turn: &'t Turn<'t>,
+    transition: &'t Transition<'t>,
     outcome: &'static str,
     node: NodeId,
     /// The node that last worked, decided or asked.
@@ -190,27 +157,27 @@ struct Looks<'t> {
 
 impl<'t> Looks<'t> {
     fn at<'a: 't>(
-        turn: &'t Turn<'a>,
+        transition: &'t Transition<'a>,
         node: &NodeId,
         signal: Signal,
         settling: Option<Outcome>,
     ) -> Result<Looks<'t>, Refusal> {
-        let last = turn.last_acting_node(node)?;
-        let subject = turn.run.record(&last)?;
-        let own = turn.run.record(node)?;
+        let last = transition.last_acting_node(node)?;
+        let subject = transition.run.record(&last)?;
+        let own = transition.run.record(node)?;
         // A join's own outcome counts, and not that of the branch which came last.
         let settled = match (settling, own.arrivals.is_some()) {
             (Some(outcome), _) => Some(outcome),
             (None, true) => own.state.outcome(),
             (None, false) => subject.state.outcome(),
         };
-        Ok(Looks { turn, outcome: word(settled, signal), node: node.clone(), last, subject, own })
+        Ok(Looks { transition, outcome: word(settled, signal), node: node.clone(), last, subject, own })
     }
 
     /// Says whether an edge that the table opens for a failure names it: by its word, or by its condition.
     fn names_failure(&self, edge: &Edge) -> bool {
         let (On::Always, Some(when)) = (edge.on, &edge.when) else { return true };
-        let exit_code = |node: &NodeId| self.turn.graph.gated(node).map(|gated| gated.contract.expect);
+        let exit_code = |node: &NodeId| self.transition.graph.gated(node).map(|gated| gated.contract.expect);
         let expected = |named: Option<&str>| match named {
             None => Some(exit_code(&self.last)),
             Some(name) if name == self.last.as_str() || name == self.node.as_str() => {
@@ -229,11 +196,13 @@ impl<'t> Looks<'t> {
             "preferred_label" => Cow::Borrowed(self.preferred_label()),
             "current_node" => Cow::Borrowed(self.node.as_str()),
             // A run that began anew has done nothing yet, and the node that led back is of the epoch before.
-            "last_stage" if self.subject.tally.visits == 0 => Cow::Borrowed(self.turn.graph.start().as_str()),
+            "last_stage" if self.subject.tally.visits == 0 => {
+                Cow::Borrowed(self.transition.graph.start().as_str())
+            }
             "last_stage" => Cow::Borrowed(self.last.as_str()),
             "exit_code" => Cow::Owned(known?.exit_code?.to_string()),
             "retry.remaining" => {
-                let left = settle::attempts_left(self.turn, &self.last).unwrap_or(0);
+                let left = settle::attempts_left(self.transition, &self.last).unwrap_or(0);
                 Cow::Owned(left.to_string())
             }
             "failure_reason" => Cow::Owned(view::failing_line(&self.subject.failure.as_ref()?.what)),
@@ -245,7 +214,7 @@ impl<'t> Looks<'t> {
     /// Checks that all nodes which a condition names are loaded.
     fn can_weigh(&self, when: &Condition) -> Result<(), Refusal> {
         for node in nodes_named(when) {
-            self.turn.run.record(&node)?;
+            self.transition.run.record(&node)?;
         }
         Ok(())
     }
@@ -289,17 +258,17 @@ impl ConditionInput for Looks<'_> {
 
     fn context(&self, name: &str) -> Option<Cow<'_, str>> {
         if let Some(node) = name.strip_prefix(RETRY_COUNT) {
-            let tally = self.turn.run.record(&NodeId::new(node)).ok()?.tally;
+            let tally = self.transition.run.record(&NodeId::new(node)).ok()?.tally;
             return Some(Cow::Owned(tally.failed.to_string()));
         }
         self.built_in(name).or_else(|| {
-            let noted = self.own.context.get(name).or_else(|| self.turn.graph.context().get(name));
+            let noted = self.own.context.get(name).or_else(|| self.transition.graph.context().get(name));
             noted.map(|value| Cow::Borrowed(value.as_str()))
         })
     }
 
     fn step(&self, node: &str, field: StepField) -> Option<Cow<'_, str>> {
-        let record = self.turn.run.record(&NodeId::new(node)).ok()?;
+        let record = self.transition.run.record(&NodeId::new(node)).ok()?;
         if record.tally.visits == 0 {
             return None;
         }

@@ -1,129 +1,133 @@
 //! Events of the clock: admission to the workspace, timers, expired leases.
 
+use crate::ask::{AskKind, Reason};
 use crate::budget::{Shortfall, Usage};
-use crate::effect::{AskKind, Effect, Reason, TimerId};
-use crate::event::{ClockEvent, Overrun, Refusal};
+use crate::effect::Effect;
+use crate::event::{ClockEvent, Overrun};
 use crate::fact::Fact;
 use crate::ids::{Actor, At, NodeId};
-use crate::run::{NodeState, Outcome, RunStatus};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{NodeState, RunStatus};
 use crate::time::Timestamp;
+use crate::timer::TimerId;
 
 use super::settle::Said;
-use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle, sub_plan};
+use super::{Transition, agent, dispatch, exceeded, hold, human, pace, revise, route, settle, sub_plan};
 
-pub(super) fn apply_event(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
+pub(super) fn apply_event(transition: &mut Transition<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
-        ClockEvent::Admitted => on_admitted(turn),
-        ClockEvent::Due { timer: TimerId::Stale } => on_stale(turn),
+        ClockEvent::Admitted => on_admitted(transition),
+        ClockEvent::Due { timer: TimerId::Stale } => on_stale(transition),
         ClockEvent::Due { timer: TimerId::Budget } => {
-            if !exceeded::stop_over_budget(turn)? && turn.run.head.clock_since.is_some() {
-                turn.arm_budget();
+            if !exceeded::stop_over_budget(transition)? && transition.run.head.clock_since.is_some() {
+                transition.arm_budget();
             }
             Ok(())
         }
-        ClockEvent::Metered if exceeded::stop_over_budget(turn)? => Ok(()),
+        ClockEvent::Metered if exceeded::stop_over_budget(transition)? => Ok(()),
         ClockEvent::Metered => Err(Refusal::WrongState),
         ClockEvent::DaySpent { at, part, limit, spent, day } => {
-            turn.refuse_unless_active()?;
-            let node = working_node(turn, at)?;
+            transition.refuse_unless_active()?;
+            let node = working_node(transition, at)?;
             let short = Shortfall {
                 part: *part,
                 limit: *limit,
                 spent: *spent,
-                estimate: dispatch::rest(turn, *part),
-                steps_remaining: dispatch::steps_remaining(turn),
+                estimate: dispatch::rest(transition, *part),
+                steps_remaining: dispatch::steps_remaining(transition),
                 day: Some(*day),
             };
-            day_spent(turn, &node, short)
+            day_spent(transition, &node, short)
         }
-        ClockEvent::DayAllows { node } => day_allows(turn, node),
-        ClockEvent::SetAside { node, run, budget } => sub_plan::set_aside(turn, node, *run, *budget),
-        ClockEvent::Unattended { since } => unattended(turn, *since),
-        ClockEvent::Due { timer: TimerId::Answer(node) } => apply_default_answer(turn, node),
+        ClockEvent::DayAllows { node } => day_allows(transition, node),
+        ClockEvent::SetAside { node, run, budget } => sub_plan::set_aside(transition, node, *run, *budget),
+        ClockEvent::Unattended { since } => unattended(transition, *since),
+        ClockEvent::Due { timer: TimerId::Answer(node) } => apply_default_answer(transition, node),
         ClockEvent::LeaseLost { at, interrupted, noted } => {
-            on_lease_lost(turn, at, *interrupted, noted.as_ref())
+            on_lease_lost(transition, at, *interrupted, noted.as_ref())
         }
         ClockEvent::Overran { at, noted } => {
-            let node = working_node(turn, at)?;
-            let timeout = turn.run.record(&node)?.work_timeout(turn.task(&node)?);
-            agent::charge_usage(turn, &node, noted.as_ref(), timeout)?;
-            agent::on_overrun(turn, &node, Overrun::Deadline)
+            let node = working_node(transition, at)?;
+            let timeout = transition.run.record(&node)?.work_timeout(transition.task(&node)?);
+            agent::charge_usage(transition, &node, noted.as_ref(), timeout)?;
+            agent::on_overrun(transition, &node, Overrun::Deadline)
         }
     }
 }
 
-fn on_admitted(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    let RunStatus::Queued { resuming } = turn.run.head.status else {
+fn on_admitted(transition: &mut Transition<'_>) -> Result<(), Refusal> {
+    let RunStatus::Queued { resuming } = transition.run.head.status else {
         return Err(Refusal::NotActive);
     };
-    turn.run.head.status = RunStatus::Active;
-    turn.facts.push(Fact::PlanActivated { resumed: resuming });
-    turn.arm_stale(turn.now);
+    transition.run.head.status = RunStatus::Active;
+    transition.facts.push(Fact::PlanActivated { resumed: resuming });
+    transition.arm_stale(transition.now);
     if resuming {
-        return revise::enter_stopped_nodes(turn);
+        return revise::enter_stopped_nodes(transition);
     }
-    let start = turn.graph.start().clone();
-    settle::settle(turn, &start, Outcome::Passed, None)?;
-    route::leave_on_success(turn, &start)
+    let start = transition.graph.start().clone();
+    settle::settle(transition, &start, Outcome::Passed, None)?;
+    route::leave_on_success(transition, &start)
 }
 
 /// Asks a person about a run that stands still; one that already waits for a person is left alone.
-fn on_stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
-    let Some(limit) = turn.graph.limits().stale_after else {
+fn on_stale(transition: &mut Transition<'_>) -> Result<(), Refusal> {
+    transition.refuse_unless_active()?;
+    let Some(limit) = transition.graph.limits().stale_after else {
         return Err(Refusal::WrongState);
     };
-    let still = turn.now.since(turn.run.head.moved_at);
-    if turn.run.head.out == 0 || still < limit {
-        let from = if turn.run.head.out == 0 { turn.now } else { turn.run.head.moved_at };
-        turn.arm_stale(from);
+    let still = transition.now.since(transition.run.head.moved_at);
+    if transition.run.head.out == 0 || still < limit {
+        let from = if transition.run.head.out == 0 { transition.now } else { transition.run.head.moved_at };
+        transition.arm_stale(from);
         return Ok(());
     }
     // A sub-plan's run has its own limit (DOT P11).
-    for node in turn.run.live_nodes()? {
-        if matches!(turn.state(&node)?, NodeState::Nested { .. }) {
-            turn.arm_stale(turn.now);
+    for node in transition.run.live_nodes()? {
+        if matches!(transition.state(&node)?, NodeState::Nested { .. }) {
+            transition.arm_stale(transition.now);
             return Ok(());
         }
     }
-    turn.facts.push(Fact::PlanExpired { seconds: still.as_secs(), turns: None });
-    for node in turn.run.live_nodes()? {
-        if !turn.state(&node)?.is_out() {
+    transition.facts.push(Fact::PlanExpired { seconds: still.as_secs(), turns: None });
+    for node in transition.run.live_nodes()? {
+        if !transition.state(&node)?.is_out() {
             continue;
         }
         // A stalled evaluation is not the worker's fault, and another worker would not help.
-        let is_evaluated = turn.attempt_in_evaluation(&node)?.is_some();
-        if let Some(item) = turn.outstanding_item(&node)? {
-            turn.effects.push(Effect::Withdraw(item));
+        let is_evaluated = transition.attempt_in_evaluation(&node)?.is_some();
+        if let Some(item) = transition.outstanding_item(&node)? {
+            transition.effects.push(Effect::Withdraw(item));
         }
-        turn.charge_noted_usage(&node)?;
+        transition.charge_noted_usage(&node)?;
         if is_evaluated {
-            hold::hold_with_ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
+            hold::hold_with_ask(transition, &node, AskKind::Escalation, Reason::Stale, None)?;
         } else {
-            pace::escalate(turn, &node, Reason::Stale, None, None)?;
+            pace::escalate(transition, &node, Reason::Stale, None, None)?;
         }
     }
-    turn.arm_stale(turn.now);
+    transition.arm_stale(transition.now);
     Ok(())
 }
 
 /// Takes back work that nobody has begun, and asks a person.
-fn day_spent(turn: &mut Turn<'_>, node: &NodeId, short: Shortfall) -> Result<(), Refusal> {
-    turn.withdraw(node)?;
-    hold::for_budget(turn, node, short)
+fn day_spent(transition: &mut Transition<'_>, node: &NodeId, short: Shortfall) -> Result<(), Refusal> {
+    transition.withdraw(node)?;
+    hold::for_budget(transition, node, short)
 }
 
 /// Takes back what a person was asked about the budget of a day, and goes on.
-fn day_allows(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn day_allows(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
     let words = Words {
         answer: "continue",
         by: &Actor::from("planctl"),
         note: "the budget of the day allows it".to_owned(),
         option: None,
     };
-    answer_for_nobody(turn, node, AskKind::Day, words)?;
-    turn.set_state(node, NodeState::Pending)?;
-    dispatch::dispatch_node(turn, node)
+    answer_for_nobody(transition, node, AskKind::Day, words)?;
+    transition.set_state(node, NodeState::Pending)?;
+    dispatch::dispatch_node(transition, node)
 }
 
 /// The answer that the clock gives to an ask that waits for nobody any more.
@@ -136,18 +140,20 @@ struct Words<'a> {
 
 /// Takes an ask back and answers it; refused where the node is not held by one of this kind.
 fn answer_for_nobody(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     kind: AskKind,
     words: Words<'_>,
 ) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
-    let NodeState::Held { ask, item } = turn.state(node)?.clone() else { return Err(Refusal::WrongState) };
+    transition.refuse_unless_active()?;
+    let NodeState::Held { ask, item } = transition.state(node)?.clone() else {
+        return Err(Refusal::WrongState);
+    };
     if ask != kind {
         return Err(Refusal::WrongState);
     }
-    turn.effects.push(Effect::Withdraw(item.clone()));
-    turn.facts.push(Fact::AskAnswered {
+    transition.effects.push(Effect::Withdraw(item.clone()));
+    transition.facts.push(Fact::AskAnswered {
         node: node.clone(),
         item,
         kind,
@@ -161,23 +167,23 @@ fn answer_for_nobody(
 }
 
 /// Counts the time up to which a process worked on the run, and none from there to this moment.
-fn unattended(turn: &mut Turn<'_>, since: Timestamp) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
-    let counted_from = turn.run.head.clock_since.ok_or(Refusal::WrongState)?;
-    if since.max(counted_from) >= turn.now {
+fn unattended(transition: &mut Transition<'_>, since: Timestamp) -> Result<(), Refusal> {
+    transition.refuse_unless_active()?;
+    let counted_from = transition.run.head.clock_since.ok_or(Refusal::WrongState)?;
+    if since.max(counted_from) >= transition.now {
         return Err(Refusal::WrongState);
     }
-    let head = &mut turn.run.head;
+    let head = &mut transition.run.head;
     head.spent.time = head.spent.time.saturating_add(since.since(counted_from));
-    head.clock_since = Some(turn.now);
-    turn.arm_budget();
+    head.clock_since = Some(transition.now);
+    transition.arm_budget();
     Ok(())
 }
 
 /// Lets the declared answer count where nobody gave one in time.
-fn apply_default_answer(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
-    let default = turn.question(node)?.default.clone().ok_or(Refusal::WrongState)?;
+fn apply_default_answer(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    transition.refuse_unless_active()?;
+    let default = transition.question(node)?.default.clone().ok_or(Refusal::WrongState)?;
     let by = Actor::from("the plan");
     let words = Words {
         answer: "choose",
@@ -185,35 +191,35 @@ fn apply_default_answer(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusa
         note: format!("nobody answered within {} s", default.after.as_secs()),
         option: Some(default.answer.clone()),
     };
-    answer_for_nobody(turn, node, AskKind::Choice, words)?;
-    human::settle_choice(turn, node, &default.answer, Said { by: &by, note: None })
+    answer_for_nobody(transition, node, AskKind::Choice, words)?;
+    human::settle_choice(transition, node, &default.answer, Said { by: &by, note: None })
 }
 
 fn on_lease_lost(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     at: &At,
     interrupted: bool,
     noted: Option<&Usage>,
 ) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
-    if let Some(attempt) = turn.attempt_in_evaluation(&at.node)? {
-        turn.refuse_unless_newest(at, attempt)?;
-        return dispatch::gate_after_interruption(turn, &at.node);
+    transition.refuse_unless_active()?;
+    if let Some(attempt) = transition.attempt_in_evaluation(&at.node)? {
+        transition.refuse_unless_newest(at, attempt)?;
+        return dispatch::gate_after_interruption(transition, &at.node);
     }
-    let node = working_node(turn, at)?;
-    agent::charge_if_reported(turn, &node, noted)?;
+    let node = working_node(transition, at)?;
+    agent::charge_if_reported(transition, &node, noted)?;
     if interrupted {
-        dispatch::after_interruption(turn, &node)
+        dispatch::after_interruption(transition, &node)
     } else {
-        dispatch::redeliver_after_loss(turn, &node, "the worker vanished")
+        dispatch::redeliver_after_loss(transition, &node, "the worker vanished")
     }
 }
 
 /// Checks that an agent's item of this very try is out.
-fn working_node(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
-    turn.refuse_unless_active()?;
-    turn.task(&at.node)?;
-    let attempt = match turn.state(&at.node)? {
+fn working_node(transition: &Transition<'_>, at: &At) -> Result<NodeId, Refusal> {
+    transition.refuse_unless_active()?;
+    transition.task(&at.node)?;
+    let attempt = match transition.state(&at.node)? {
         NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
         NodeState::Pending
         | NodeState::Ready
@@ -225,6 +231,6 @@ fn working_node(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
         | NodeState::Held { .. }
         | NodeState::Settled { .. } => return Err(Refusal::WrongState),
     };
-    turn.refuse_unless_newest(at, attempt)?;
+    transition.refuse_unless_newest(at, attempt)?;
     Ok(at.node.clone())
 }

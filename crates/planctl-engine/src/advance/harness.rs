@@ -2,28 +2,32 @@
 
 use std::time::Duration;
 
+use crate::ask::Reason;
 use crate::budget::{Reserved, Spent, Usage};
 use crate::contract::{Ending, Evidence, Inconclusive, Judgement, PromptToJudge, Verdict};
-use crate::effect::{Purpose, Reason};
-use crate::event::{HarnessEvent, HarnessResult, Refusal};
+use crate::effect::Purpose;
+use crate::event::{HarnessEvent, HarnessResult};
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::run::{Failing, Failure, NodeState, Outcome, PromptWord, Rehearsal, Unchecked};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{NodeState, PromptWord, Rehearsal, Unchecked};
 
-use super::{Turn, dispatch, hold, join, route, settle, sub_plan};
+use super::{Transition, dispatch, hold, join, route, settle, sub_plan};
 
-pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
+pub(super) fn apply_event(transition: &mut Transition<'_>, event: &HarnessEvent) -> Result<(), Refusal> {
+    transition.refuse_unless_active()?;
     let node = &event.at.node;
-    turn.refuse_unless_served_by_harness(node)?;
-    let Some(attempt) = turn.attempt_in_evaluation(node)? else {
+    transition.refuse_unless_served_by_harness(node)?;
+    let Some(attempt) = transition.attempt_in_evaluation(node)? else {
         return Err(Refusal::WrongState);
     };
-    turn.refuse_unless_newest(&event.at, attempt)?;
+    transition.refuse_unless_newest(&event.at, attempt)?;
     match &event.found {
-        HarnessResult::Evidence(evidence) => match *turn.state(node)? {
-            NodeState::Checking { gave_up, .. } => on_evidence(turn, node, evidence, gave_up),
+        HarnessResult::Evidence(evidence) => match *transition.state(node)? {
+            NodeState::Checking { gave_up, .. } => on_evidence(transition, node, evidence, gave_up),
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Saving { .. }
@@ -35,9 +39,9 @@ pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(
             | NodeState::Held { .. }
             | NodeState::Settled { .. } => Err(Refusal::WrongState),
         },
-        HarnessResult::Rehearsed(evidence) => on_rehearsal(turn, node, evidence),
-        HarnessResult::Recorded { name } => match turn.state(node)? {
-            NodeState::Rehearsing => on_files_recorded(turn, node),
+        HarnessResult::Rehearsed(evidence) => on_rehearsal(transition, node, evidence),
+        HarnessResult::Recorded { name } => match transition.state(node)? {
+            NodeState::Rehearsing => on_files_recorded(transition, node),
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Saving { .. }
@@ -47,146 +51,168 @@ pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(
             | NodeState::Resting { .. }
             | NodeState::Checking { .. }
             | NodeState::Held { .. }
-            | NodeState::Settled { .. } => on_checkpoint_done(turn, node, Some(name.as_str())),
+            | NodeState::Settled { .. } => on_checkpoint_done(transition, node, Some(name.as_str())),
         },
-        HarnessResult::Restored => on_checkpoint_done(turn, node, None),
-        HarnessResult::Forked { base } => join::on_worktrees_forked(turn, node, base),
-        HarnessResult::Merged { files, .. } => join::on_merged(turn, node, *files),
-        HarnessResult::Conflicted(conflict) => join::on_conflict(turn, node, conflict),
-        HarnessResult::Begun { run, budget, waits } => sub_plan::on_begun(turn, node, *run, *budget, *waits),
-        HarnessResult::Ended(child) => sub_plan::on_ended(turn, node, child),
-        HarnessResult::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
+        HarnessResult::Restored => on_checkpoint_done(transition, node, None),
+        HarnessResult::Forked { base } => join::on_worktrees_forked(transition, node, base),
+        HarnessResult::Merged { files, .. } => join::on_merged(transition, node, *files),
+        HarnessResult::Conflicted(conflict) => join::on_conflict(transition, node, conflict),
+        HarnessResult::Begun { run, budget, waits } => {
+            sub_plan::on_begun(transition, node, *run, *budget, *waits)
+        }
+        HarnessResult::Ended(child) => sub_plan::on_ended(transition, node, child),
+        HarnessResult::Nothing(Inconclusive::Interrupted) => {
+            dispatch::gate_after_interruption(transition, node)
+        }
         HarnessResult::Nothing(Inconclusive::ToolMissing { what }) => {
-            repeat_inconclusive_gate(turn, node, format!("missing: {what}"))
+            repeat_inconclusive_gate(transition, node, format!("missing: {what}"))
         }
         HarnessResult::Nothing(Inconclusive::Unstable { what }) => {
-            repeat_inconclusive_gate(turn, node, format!("the workspace changed meanwhile: {what}"))
+            repeat_inconclusive_gate(transition, node, format!("the workspace changed meanwhile: {what}"))
         }
         HarnessResult::Nothing(Inconclusive::Unjudged { what, .. }) => {
-            charge_judge(turn, node, event.found.judge_usage())?;
-            repeat_inconclusive_gate(turn, node, format!("not judged: {what}"))
+            charge_judge(transition, node, event.found.judge_usage())?;
+            repeat_inconclusive_gate(transition, node, format!("not judged: {what}"))
         }
-        HarnessResult::Nothing(Inconclusive::Unapproved { prompt }) => unapproved(turn, node, prompt),
-        HarnessResult::Nothing(Inconclusive::Unfunded { estimate }) => unfunded(turn, node, *estimate),
+        HarnessResult::Nothing(Inconclusive::Unapproved { prompt }) => unapproved(transition, node, prompt),
+        HarnessResult::Nothing(Inconclusive::Unfunded { estimate }) => unfunded(transition, node, *estimate),
     }
 }
 
 fn on_evidence(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     evidence: &Evidence,
     gave_up: bool,
 ) -> Result<(), Refusal> {
-    let verdict = match turn.gated(node)?.contract.judge(evidence) {
+    let verdict = match transition.gated(node)?.contract.judge(evidence) {
         Some(verdict) => verdict,
         None => return Err(Refusal::ForeignEvidence),
     };
     let judgement = evidence.judgement.as_deref();
-    if judgement.is_some_and(|judgement| !is_approved(turn, node, judgement)) {
+    if judgement.is_some_and(|judgement| !is_approved(transition, node, judgement)) {
         return Err(Refusal::ForeignEvidence);
     }
-    charge_judge(turn, node, judgement.and_then(|judgement| judgement.usage.as_ref()))?;
-    record_gate_context(turn, node, evidence)?;
-    let attempt = turn.run.record(node)?.tally.attempt;
-    if let Some(NodeKind::Decision(_)) = turn.graph.node(node).map(|node| &node.kind)
+    charge_judge(transition, node, judgement.and_then(|judgement| judgement.usage.as_ref()))?;
+    record_gate_context(transition, node, evidence)?;
+    let attempt = transition.run.record(node)?.tally.attempt;
+    if let Some(NodeKind::Decision(_)) = transition.graph.node(node).map(|node| &node.kind)
         && let Ending::Exited { .. } = evidence.ending
         && matches!(verdict, Verdict::Passed | Verdict::Failed)
     {
-        return on_decision(turn, node, verdict == Verdict::Passed, evidence.ending);
+        return on_decision(transition, node, verdict == Verdict::Passed, evidence.ending);
     }
-    let vacuous = verdict == Verdict::Passed && turn.run.record(node)?.is_vacuous();
-    turn.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict, vacuous });
+    let vacuous = verdict == Verdict::Passed && transition.run.record(node)?.is_vacuous();
+    transition.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict, vacuous });
     match verdict {
         Verdict::Passed => {
-            if let Some(confirmation) = turn.confirmation(node) {
-                return hold::for_choice(turn, node, &confirmation.question);
+            if let Some(confirmation) = transition.confirmation(node) {
+                return hold::for_choice(transition, node, &confirmation.question);
             }
-            settle::settle(turn, node, Outcome::Passed, None)?;
-            route::leave_on_success(turn, node)
+            settle::settle(transition, node, Outcome::Passed, None)?;
+            route::leave_on_success(transition, node)
         }
         Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => {
             let crate::event::Circumstances { cut_off, denied, .. } =
-                turn.run.record(node)?.newest_circumstances();
+                transition.run.record(node)?.newest_circumstances();
             if let Some(fault) = cut_off.filter(|_| verdict != Verdict::Tampered) {
-                return super::agent::cut_off(turn, node, &fault);
+                return super::agent::cut_off(transition, node, &fault);
             }
             let what = match judgement.filter(|_| verdict == Verdict::Failed) {
                 Some(judgement) => Failing::Judged { judgement: Box::new(judgement.clone()) },
                 None => Failing::from_verdict(verdict, evidence),
             };
             let failure = Failure { denied, ..Failure::from_evidence(attempt, what, evidence) };
-            settle::attempt_failed(turn, node, failure, gave_up)
+            settle::attempt_failed(transition, node, failure, gave_up)
         }
     }
 }
 
 /// Says whether a person approved the prompt that a judge answered, where one has to.
-fn is_approved(turn: &Turn<'_>, node: &NodeId, judgement: &Judgement) -> bool {
-    let asks =
-        turn.gated(node).is_ok_and(|gated| gated.contract.judge.as_ref().is_some_and(|judge| judge.approval));
-    let word = turn.run.record(node).ok().and_then(|record| record.prompt.as_ref());
+fn is_approved(transition: &Transition<'_>, node: &NodeId, judgement: &Judgement) -> bool {
+    let asks = transition
+        .gated(node)
+        .is_ok_and(|gated| gated.contract.judge.as_ref().is_some_and(|judge| judge.approval));
+    let word = transition.run.record(node).ok().and_then(|record| record.prompt.as_ref());
     !asks || word.is_some_and(|word| word.is_approved && Some(&word.digest) == judgement.prompt.as_ref())
 }
 
 /// Holds the gate of a report until a person decides whether a prompt may be sent to its judge.
-fn unapproved(turn: &mut Turn<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
-    if turn.gated(node)?.contract.judge.as_ref().is_none_or(|judge| !judge.approval) {
+fn unapproved(transition: &mut Transition<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
+    if transition.gated(node)?.contract.judge.as_ref().is_none_or(|judge| !judge.approval) {
         return Err(Refusal::WrongState);
     }
-    wait_for_person(turn, node)?;
+    wait_for_person(transition, node)?;
     let word = PromptWord { digest: prompt.digest.clone(), is_approved: false };
-    turn.run.record_mut(node)?.prompt = Some(word);
-    hold::for_prompt(turn, node, prompt)
+    transition.run.record_mut(node)?.prompt = Some(word);
+    hold::for_prompt(transition, node, prompt)
 }
 
 /// Holds the gate of a report until a person adds to the budget, where its judge would use more than is left.
-fn unfunded(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) -> Result<(), Refusal> {
-    if turn.gated(node)?.contract.judge.is_none() {
+fn unfunded(transition: &mut Transition<'_>, node: &NodeId, estimate: Reserved) -> Result<(), Refusal> {
+    if transition.gated(node)?.contract.judge.is_none() {
         return Err(Refusal::WrongState);
     }
-    match turn.run.head.short_of(estimate, dispatch::steps_remaining(turn)) {
+    match transition.run.head.short_of(estimate, dispatch::steps_remaining(transition)) {
         Some(shortfall) => {
-            wait_for_person(turn, node)?;
-            hold::for_budget(turn, node, shortfall)
+            wait_for_person(transition, node)?;
+            hold::for_budget(transition, node, shortfall)
         }
-        None => repeat_inconclusive_gate(turn, node, "not judged: the budget did not suffice".to_owned()),
+        None => {
+            repeat_inconclusive_gate(transition, node, "not judged: the budget did not suffice".to_owned())
+        }
     }
 }
 
 /// Notes that the report of a gate waits for a person, and is taken up once they have answered.
-fn wait_for_person(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    let NodeState::Checking { gave_up, .. } = *turn.state(node)? else { return Err(Refusal::WrongState) };
-    let record = turn.run.record_mut(node)?;
+fn wait_for_person(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let NodeState::Checking { gave_up, .. } = *transition.state(node)? else {
+        return Err(Refusal::WrongState);
+    };
+    let record = transition.run.record_mut(node)?;
     record.unchecked = Some(Unchecked { gave_up, is_judged_anew: false });
     record.tally.held_gates = record.tally.held_gates.saturating_add(1);
     Ok(())
 }
 
 /// Charges what a judge used. It is no attempt of its own, so it counts among what the attempts of its step use.
-fn charge_judge(turn: &mut Turn<'_>, node: &NodeId, usage: Option<&Usage>) -> Result<(), Refusal> {
+fn charge_judge(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    usage: Option<&Usage>,
+) -> Result<(), Refusal> {
     let Some(usage) = usage else { return Ok(()) };
     let charged = |spent: Spent| Spent {
         tokens: spent.tokens.saturating_add(usage.tokens()),
         micro_usd: spent.micro_usd.saturating_add(usage.micro_usd.unwrap_or(0)),
         ..spent
     };
-    let own = turn.run.record(node)?.tally.spent;
-    turn.run.record_mut(node)?.tally.spent = charged(own);
-    turn.run.head.spent = charged(turn.run.head.spent);
+    let own = transition.run.record(node)?.tally.spent;
+    transition.run.record_mut(node)?.tally.spent = charged(own);
+    transition.run.head.spent = charged(transition.run.head.spent);
     Ok(())
 }
 
 /// Goes the way that a command decided: an exit code is an answer, and anything else is a failure of the command.
-fn on_decision(turn: &mut Turn<'_>, node: &NodeId, met: bool, ending: Ending) -> Result<(), Refusal> {
-    turn.facts.push(Fact::NodeDecided { node: node.clone(), met, ending });
-    turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
+fn on_decision(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    met: bool,
+    ending: Ending,
+) -> Result<(), Refusal> {
+    transition.facts.push(Fact::NodeDecided { node: node.clone(), met, ending });
+    transition.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
     let signal = if met { Signal::Success } else { Signal::Exhausted };
-    route::leave(turn, node, signal)
+    route::leave(transition, node, signal)
 }
 
 /// Keeps of a gate what conditions ask for, and takes over what its worker said of the way on where it passed.
-fn record_gate_context(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
-    let graph = turn.graph;
+fn record_gate_context(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    evidence: &Evidence,
+) -> Result<(), Refusal> {
+    let graph = transition.graph;
     let is_watched = graph.is_watched(node) || graph.conditions_ask_for("parallel.results.");
     let is_tool = matches!(graph.node(node).map(|node| &node.kind), Some(NodeKind::Call(_)))
         && graph.conditions_ask_for("tool.");
@@ -198,7 +224,7 @@ fn record_gate_context(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) 
         Ending::Signalled { .. } | Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun => None,
     };
     let output = output_tail(&evidence.stdout.tail);
-    let record = turn.run.record_mut(node)?;
+    let record = transition.run.record_mut(node)?;
     if is_tool {
         record.context.insert(TOOL_OUTPUT.to_owned(), output.clone());
         let code = exit_code.map(|code| code.to_string()).unwrap_or_default();
@@ -233,65 +259,79 @@ fn output_tail(printed: &str) -> String {
 const OUTPUT_BYTES_MAX: usize = 1024;
 
 /// Goes on from a checkpoint whose workspace was recorded, or is again as it was.
-fn on_checkpoint_done(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), Refusal> {
-    let NodeState::Saving { restores } = *turn.state(node)? else { return Err(Refusal::WrongState) };
+fn on_checkpoint_done(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    name: Option<&str>,
+) -> Result<(), Refusal> {
+    let NodeState::Saving { restores } = *transition.state(node)? else { return Err(Refusal::WrongState) };
     if restores != name.is_none() {
         return Err(Refusal::WrongState);
     }
     match name {
         Some(name) => {
-            turn.run.record_mut(node)?.saved = Some(name.to_owned());
-            turn.facts.push(Fact::CheckpointSaved { node: node.clone(), name: name.to_owned() });
+            transition.run.record_mut(node)?.saved = Some(name.to_owned());
+            transition.facts.push(Fact::CheckpointSaved { node: node.clone(), name: name.to_owned() });
         }
-        None => turn.facts.push(Fact::CheckpointRestored { node: node.clone() }),
+        None => transition.facts.push(Fact::CheckpointRestored { node: node.clone() }),
     }
-    turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
-    route::leave_on_success(turn, node)
+    transition.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    route::leave_on_success(transition, node)
 }
 
 /// Goes on to the work whose files its judge will be shown as they were before it.
-fn on_files_recorded(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    let contract = &turn.task(node)?.contract;
+fn on_files_recorded(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let contract = &transition.task(node)?.contract;
     if !contract.rehearsal_mode().is_off() {
         return Err(Refusal::WrongState);
     }
-    turn.run.record_mut(node)?.rehearsal = Some(Rehearsal::Recorded { contract: contract.digest.clone() });
-    dispatch::dispatch_node(turn, node)
+    transition.run.record_mut(node)?.rehearsal =
+        Some(Rehearsal::Recorded { contract: contract.digest.clone() });
+    dispatch::dispatch_node(transition, node)
 }
 
 /// Notes what the contract showed before the work. Nothing of it is a verdict: the work follows, or a person is asked.
-fn on_rehearsal(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
-    if *turn.state(node)? != NodeState::Rehearsing {
+fn on_rehearsal(transition: &mut Transition<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
+    if *transition.state(node)? != NodeState::Rehearsing {
         return Err(Refusal::WrongState);
     }
-    let contract = &turn.task(node)?.contract;
+    let contract = &transition.task(node)?.contract;
     let showed = contract.rehearsal_result(evidence).ok_or(Refusal::ForeignEvidence)?;
     let (ending, tampered) = (evidence.ending, evidence.tampered.clone());
-    turn.facts.push(Fact::NodeRehearsed { node: node.clone(), showed, ending, tampered: tampered.clone() });
-    let record = turn.run.record_mut(node)?;
+    transition.facts.push(Fact::NodeRehearsed {
+        node: node.clone(),
+        showed,
+        ending,
+        tampered: tampered.clone(),
+    });
+    let record = transition.run.record_mut(node)?;
     record.rehearsal = Some(Rehearsal::Done { contract: contract.digest.clone(), showed, ending });
     if !record.awaits_rehearsal(contract) {
-        return dispatch::dispatch_node(turn, node);
+        return dispatch::dispatch_node(transition, node);
     }
     let what = Failing::NotRed { showed, ending, tampered };
     let failure = Failure::from_evidence(Attempt::NONE, what, evidence);
-    hold::with_failure(turn, node, Reason::NotRed, None, failure)
+    hold::with_failure(transition, node, Reason::NotRed, None, failure)
 }
 
 /// Runs the gate again, a few times at most: something outside the work is wrong, and a person has to know.
-fn repeat_inconclusive_gate(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), Refusal> {
-    let limit = turn.graph.limits().repeats;
-    let tally = &mut turn.run.record_mut(node)?.tally;
+fn repeat_inconclusive_gate(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    why: String,
+) -> Result<(), Refusal> {
+    let limit = transition.graph.limits().repeats;
+    let tally = &mut transition.run.record_mut(node)?.tally;
     tally.repeats = tally.repeats.saturating_add(1);
     let (repeats, attempt) = (tally.repeats, tally.attempt);
     if repeats >= limit {
         let what = Failing::Inconclusive { message: why.clone() };
-        let failure = settle::failure_without_gate(turn, node, what)?;
+        let failure = settle::failure_without_gate(transition, node, what)?;
         // A rehearsal is of no attempt, so no worker is told of it.
-        if turn.purpose(node)?.is_verdict() {
-            turn.run.record_mut(node)?.failure = Some(Box::new(failure.clone()));
+        if transition.purpose(node)?.is_verdict() {
+            transition.run.record_mut(node)?.failure = Some(Box::new(failure.clone()));
         }
-        let message = match turn.purpose(node)? {
+        let message = match transition.purpose(node)? {
             Purpose::Fork => {
                 format!("{why}; retry tries again, skip goes on behind its branches, of which none begins")
             }
@@ -302,10 +342,11 @@ fn repeat_inconclusive_gate(turn: &mut Turn<'_>, node: &NodeId, why: String) -> 
             | Purpose::Merge
             | Purpose::SubPlan => why,
         };
-        return hold::with_failure(turn, node, Reason::Inconclusive, Some(message), failure);
+        return hold::with_failure(transition, node, Reason::Inconclusive, Some(message), failure);
     }
-    let purpose = turn.purpose(node)?;
-    turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });
-    let wait = turn.outstanding_item(node)?.map_or(Duration::ZERO, |item| dispatch::back_off(&item, repeats));
-    dispatch::dispatch_gate(turn, node, turn.now.after(wait))
+    let purpose = transition.purpose(node)?;
+    transition.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });
+    let wait =
+        transition.outstanding_item(node)?.map_or(Duration::ZERO, |item| dispatch::back_off(&item, repeats));
+    dispatch::dispatch_gate(transition, node, transition.now.after(wait))
 }

@@ -1,59 +1,67 @@
 //! Events of people: their decisions.
 
-use crate::effect::AskKind;
-use crate::event::{Answer, Decision, HumanEvent, Refusal};
+use crate::ask::AskKind;
+use crate::event::{Answer, Decision, HumanEvent};
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
-use crate::run::{AttemptDetails, End, Failing, Failure, NodeState, Note, Outcome, RunStatus, Unchecked};
+use crate::outcome::{End, Outcome};
+use crate::refusal::Refusal;
+use crate::run::{AttemptDetails, NodeState, Note, RunStatus, Unchecked};
 
 use super::settle::Said;
-use super::{Turn, dispatch, hold, join, option, revise, route, settle};
+use super::{Transition, dispatch, hold, join, option, revise, route, settle};
 
-pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+pub(super) fn apply_event(transition: &mut Transition<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
-        Decision::Submit => submit(turn),
-        Decision::Answer { item, answer } => on_answer(turn, event, item, answer),
-        Decision::Vote { item, answer, .. } => asked(turn, item, answer).map(drop),
-        Decision::Cancel => cancel(turn, event),
-        Decision::Pause => pause(turn, event),
-        Decision::Resume { from } => resume(turn, event, from.as_ref()),
-        Decision::Revise { changed, .. } => revise::apply_revision(turn, changed),
+        Decision::Submit => submit(transition),
+        Decision::Answer { item, answer } => on_answer(transition, event, item, answer),
+        Decision::Vote { item, answer, .. } => asked(transition, item, answer).map(drop),
+        Decision::Cancel => cancel(transition, event),
+        Decision::Pause => pause(transition, event),
+        Decision::Resume { from } => resume(transition, event, from.as_ref()),
+        Decision::Revise { changed, .. } => revise::apply_revision(transition, changed),
     }
 }
 
-fn submit(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    if turn.run.head.status != RunStatus::New {
+fn submit(transition: &mut Transition<'_>) -> Result<(), Refusal> {
+    if transition.run.head.status != RunStatus::New {
         return Err(Refusal::NotActive);
     }
-    turn.run.head.status = RunStatus::Awaiting;
-    let start = turn.graph.start().clone();
-    hold::hold_with_ask(turn, &start, AskKind::Plan, crate::effect::Reason::Submitted, None)
+    transition.run.head.status = RunStatus::Awaiting;
+    let start = transition.graph.start().clone();
+    hold::hold_with_ask(transition, &start, AskKind::Plan, crate::ask::Reason::Submitted, None)
 }
 
 /// Returns the node that an ask holds, and refuses an answer that the ask doesn't take.
-fn asked(turn: &Turn<'_>, item: &ItemId, answer: &Answer) -> Result<(NodeId, AskKind), Refusal> {
-    let (node, kind) = node_held_by_ask(turn, item)?;
+fn asked(transition: &Transition<'_>, item: &ItemId, answer: &Answer) -> Result<(NodeId, AskKind), Refusal> {
+    let (node, kind) = node_held_by_ask(transition, item)?;
     let is_plan = kind == AskKind::Plan;
-    if turn.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
+    if transition.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
         return Err(Refusal::NotActive);
     }
-    let answers = kind.answers_for_failure(turn.run.record(&node)?.failure.as_deref());
+    let answers = kind.answers_for_failure(transition.run.record(&node)?.failure.as_deref());
     if !answers.contains(&answer.word()) {
         return Err(Refusal::WrongAnswer(answers));
     }
     Ok((node, kind))
 }
 
-fn on_answer(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Result<(), Refusal> {
-    let (node, kind) = asked(turn, item, answer)?;
+fn on_answer(
+    transition: &mut Transition<'_>,
+    event: &HumanEvent,
+    item: &ItemId,
+    answer: &Answer,
+) -> Result<(), Refusal> {
+    let (node, kind) = asked(transition, item, answer)?;
     let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
     if needs_note && event.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
         return Err(Refusal::NoteMissing);
     }
     let chosen;
     let answer = if let Answer::Choose { option } = answer {
-        chosen = Answer::Choose { option: matching_option(turn, &node, option)? };
+        chosen = Answer::Choose { option: matching_option(transition, &node, option)? };
         &chosen
     } else {
         answer
@@ -61,9 +69,9 @@ fn on_answer(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &An
     let (role, option) = match answer {
         Answer::Reassign { role } => (Some(role.clone()), None),
         Answer::Choose { option } => (None, Some(option.clone())),
-        Answer::Allow { files } => (None, Some(accept_changed_files(turn, &node, files)?)),
+        Answer::Allow { files } => (None, Some(accept_changed_files(transition, &node, files)?)),
         Answer::Approve if kind == AskKind::Prompt => {
-            (None, turn.run.record(&node)?.prompt.as_ref().map(|word| word.digest.as_str().to_owned()))
+            (None, transition.run.record(&node)?.prompt.as_ref().map(|word| word.digest.as_str().to_owned()))
         }
         Answer::Approve
         | Answer::Reject
@@ -76,7 +84,7 @@ fn on_answer(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &An
         | Answer::Reply
         | Answer::Restore => (None, None),
     };
-    turn.facts.push(Fact::AskAnswered {
+    transition.facts.push(Fact::AskAnswered {
         node: node.clone(),
         item: item.clone(),
         kind,
@@ -86,31 +94,35 @@ fn on_answer(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &An
         role,
         option,
     });
-    turn.set_state(&node, NodeState::Pending)?;
+    transition.set_state(&node, NodeState::Pending)?;
     match (kind, answer) {
-        (AskKind::Choice, Answer::Skip) if turn.graph.task(&node).is_none() => {
-            settle_unanswered(turn, event, &node)
+        (AskKind::Choice, Answer::Skip) if transition.graph.task(&node).is_none() => {
+            settle_unanswered(transition, event, &node)
         }
         (AskKind::Effect, Answer::Approve) => {
-            turn.run.record_mut(&node)?.is_allowed = true;
-            dispatch::dispatch_node(turn, &node)
+            transition.run.record_mut(&node)?.is_allowed = true;
+            dispatch::dispatch_node(transition, &node)
         }
         (AskKind::Prompt, Answer::Approve) => {
-            if let Some(word) = &mut turn.run.record_mut(&node)?.prompt {
+            if let Some(word) = &mut transition.run.record_mut(&node)?.prompt {
                 word.is_approved = true;
             }
-            dispatch::dispatch_node(turn, &node)
+            dispatch::dispatch_node(transition, &node)
         }
-        (AskKind::Effect | AskKind::Prompt, Answer::Reject) => settle_unanswered(turn, event, &node),
+        (AskKind::Effect | AskKind::Prompt, Answer::Reject) => settle_unanswered(transition, event, &node),
         // The budget of the day is raised, not the run's.
-        (AskKind::Day, Answer::Raise { .. }) => dispatch::dispatch_node(turn, &node),
-        _ => apply_answer(turn, event, &node, answer),
+        (AskKind::Day, Answer::Raise { .. }) => dispatch::dispatch_node(transition, &node),
+        _ => apply_answer(transition, event, &node, answer),
     }
 }
 
 /// Notes which protected files a person accepts as the gate found them, and returns their names (DESIGN 8).
-fn accept_changed_files(turn: &mut Turn<'_>, node: &NodeId, files: &[String]) -> Result<String, Refusal> {
-    let record = turn.run.record_mut(node)?;
+fn accept_changed_files(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    files: &[String],
+) -> Result<String, Refusal> {
+    let record = transition.run.record_mut(node)?;
     let found = record.failure.as_deref().map(Failure::tampered).unwrap_or_default().to_vec();
     if let Some(unknown) = files.iter().find(|file| found.iter().all(|found| found.path != **file)) {
         let options = found.into_iter().map(|found| found.path).collect();
@@ -128,8 +140,8 @@ fn accept_changed_files(turn: &mut Turn<'_>, node: &NodeId, files: &[String]) ->
 
 /// Returns the option that was chosen, and refuses what is none of them: a typo approves nothing (DOT H3). An option that was
 /// named by its words stands as the person wrote it.
-fn matching_option(turn: &Turn<'_>, node: &NodeId, said: &str) -> Result<String, Refusal> {
-    let options = &turn.question(node)?.options;
+fn matching_option(transition: &Transition<'_>, node: &NodeId, said: &str) -> Result<String, Refusal> {
+    let options = &transition.question(node)?.options;
     if options.is_empty() && !said.trim().is_empty() {
         return Ok(said.to_owned());
     }
@@ -142,18 +154,19 @@ fn matching_option(turn: &Turn<'_>, node: &NodeId, said: &str) -> Result<String,
 
 /// Settles a node with what was chosen, and leaves it along the edge of that name (DOT H2).
 pub(super) fn settle_choice(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     option: &str,
     said: Said<'_>,
 ) -> Result<(), Refusal> {
-    let refusal = turn.confirmation(node).map(|confirmation| option::plain_label(&confirmation.refusal));
+    let refusal =
+        transition.confirmation(node).map(|confirmation| option::plain_label(&confirmation.refusal));
     if refusal.is_some_and(|refusal| refusal == option::plain_label(option)) {
-        return fail_unconfirmed(turn, node, said);
+        return fail_unconfirmed(transition, node, said);
     }
-    let record = turn.run.record_mut(node)?;
+    let record = transition.run.record_mut(node)?;
     for name in [SELECTED, LABEL] {
-        if name == SELECTED || turn.graph.conditions_ask_for(name) {
+        if name == SELECTED || transition.graph.conditions_ask_for(name) {
             record.context.insert(name.to_owned(), truncate_answer(option));
         }
     }
@@ -162,27 +175,27 @@ pub(super) fn settle_choice(
         output: Some(truncate_answer(option)),
         ..AttemptDetails::default()
     }));
-    settle::settle(turn, node, Outcome::Passed, Some(said))?;
+    settle::settle(transition, node, Outcome::Passed, Some(said))?;
     let label = option::plain_label(option);
     let leads = |edge: &&Edge| {
         edge.label.as_deref().is_some_and(|own| option::plain_label(own) == label)
             || edge.label.is_none() && option::plain_label(edge.to.as_str()) == label
     };
-    match turn.graph.edges_from(node).iter().find(leads) {
+    match transition.graph.edges_from(node).iter().find(leads) {
         Some(edge) => {
-            route::follow(turn, edge.clone(), Signal::Success);
+            route::follow(transition, edge.clone(), Signal::Success);
             Ok(())
         }
-        None => route::leave_on_success(turn, node),
+        None => route::leave_on_success(transition, node),
     }
 }
 
 /// Spends the attempt whose work a person does not confirm; their words go into the next prompt.
-fn fail_unconfirmed(turn: &mut Turn<'_>, node: &NodeId, said: Said<'_>) -> Result<(), Refusal> {
+fn fail_unconfirmed(transition: &mut Transition<'_>, node: &NodeId, said: Said<'_>) -> Result<(), Refusal> {
     let note = said.note.map(str::to_owned);
     let what = Failing::Unconfirmed { by: said.by.clone(), note };
-    let failure = settle::failure_without_gate(turn, node, what)?;
-    settle::attempt_failed(turn, node, failure, false)
+    let failure = settle::failure_without_gate(transition, node, what)?;
+    settle::attempt_failed(transition, node, failure, false)
 }
 
 /// The name under which conditions find what a person chose last (DOT H2).
@@ -197,8 +210,8 @@ fn truncate_answer(text: &str) -> String {
 }
 
 /// Finds the node that an ask holds.
-fn node_held_by_ask(turn: &Turn<'_>, item: &ItemId) -> Result<(NodeId, AskKind), Refusal> {
-    for (id, record) in turn.run.records() {
+fn node_held_by_ask(transition: &Transition<'_>, item: &ItemId) -> Result<(NodeId, AskKind), Refusal> {
+    for (id, record) in transition.run.records() {
         if let NodeState::Held { ask, item: held } = &record.state
             && held == item
         {
@@ -209,162 +222,173 @@ fn node_held_by_ask(turn: &Turn<'_>, item: &ItemId) -> Result<(NodeId, AskKind),
 }
 
 fn apply_answer(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     event: &HumanEvent,
     node: &NodeId,
     answer: &Answer,
 ) -> Result<(), Refusal> {
     match answer {
         Answer::Approve => {
-            turn.run.head.status = RunStatus::Queued { resuming: false };
+            transition.run.head.status = RunStatus::Queued { resuming: false };
             Ok(())
         }
         // The report of the worker whose proposal is rejected counts as it stands.
-        Answer::Reject if turn.run.record(node)?.unchecked.is_some() => dispatch::dispatch_node(turn, node),
+        Answer::Reject if transition.run.record(node)?.unchecked.is_some() => {
+            dispatch::dispatch_node(transition, node)
+        }
         Answer::Reject => {
-            end_cancelled(turn, &event.by, event.note.as_deref());
+            end_cancelled(transition, &event.by, event.note.as_deref());
             Ok(())
         }
         Answer::Retry | Answer::Restore => {
-            grant_attempt(turn, event, node)?;
-            dispatch::dispatch_node(turn, node)
+            grant_attempt(transition, event, node)?;
+            dispatch::dispatch_node(transition, node)
         }
         Answer::Allow { .. } => {
-            grant_attempt(turn, event, node)?;
-            turn.run.record_mut(node)?.unchecked = Some(Unchecked { gave_up: false, is_judged_anew: true });
-            dispatch::dispatch_node(turn, node)
+            grant_attempt(transition, event, node)?;
+            transition.run.record_mut(node)?.unchecked =
+                Some(Unchecked { gave_up: false, is_judged_anew: true });
+            dispatch::dispatch_node(transition, node)
         }
         Answer::Reassign { role } => {
-            grant_attempt(turn, event, node)?;
-            turn.run.record_mut(node)?.role = Some(role.clone());
-            dispatch::dispatch_node(turn, node)
+            grant_attempt(transition, event, node)?;
+            transition.run.record_mut(node)?.role = Some(role.clone());
+            dispatch::dispatch_node(transition, node)
         }
         Answer::Reply => {
-            take_note(turn, event, node)?;
-            dispatch::dispatch_node(turn, node)
+            take_note(transition, event, node)?;
+            dispatch::dispatch_node(transition, node)
         }
         Answer::Choose { option } => {
             let said = Said { by: &event.by, note: event.note.as_deref() };
-            settle_choice(turn, node, option, said)
+            settle_choice(transition, node, option, said)
         }
-        Answer::Skip => settle_by(turn, event, node, Outcome::Skipped),
-        Answer::Waive => settle_by(turn, event, node, Outcome::Waived),
+        Answer::Skip => settle_by(transition, event, node, Outcome::Skipped),
+        Answer::Waive => settle_by(transition, event, node, Outcome::Waived),
         Answer::Abort => {
             settle::settle(
-                turn,
+                transition,
                 node,
                 Outcome::Failed,
                 Some(Said { by: &event.by, note: event.note.as_deref() }),
             )?;
-            route::end_failed(turn, node, End::Aborted)
+            route::end_failed(transition, node, End::Aborted)
         }
         Answer::Revise => {
-            turn.facts.push(Fact::PlanPaused { node: Some(node.clone()), by: None, note: None });
-            revise::pause(turn, vec![node.clone()])
+            transition.facts.push(Fact::PlanPaused { node: Some(node.clone()), by: None, note: None });
+            revise::pause(transition, vec![node.clone()])
         }
         Answer::Raise { by } => {
-            let before = turn.run.head.budget;
+            let before = transition.run.head.budget;
             let after = before.raised(*by);
             if after == before {
                 return Err(Refusal::NothingRaised);
             }
-            turn.run.head.budget = after;
-            turn.run.head.noticed = false;
-            dispatch::dispatch_node(turn, node)
+            transition.run.head.budget = after;
+            transition.run.head.noticed = false;
+            dispatch::dispatch_node(transition, node)
         }
     }
 }
 
 fn settle_by(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     event: &HumanEvent,
     node: &NodeId,
     outcome: Outcome,
 ) -> Result<(), Refusal> {
     let said = Said { by: &event.by, note: event.note.as_deref() };
-    settle::settle(turn, node, outcome, Some(said))?;
-    join::settle_skipped_fork(turn, node, outcome, said)?;
-    let leads_nowhere = turn.graph.edges_from(node).is_empty();
+    settle::settle(transition, node, outcome, Some(said))?;
+    join::settle_skipped_fork(transition, node, outcome, said)?;
+    let leads_nowhere = transition.graph.edges_from(node).is_empty();
     if leads_nowhere {
-        return route::end_failed(turn, node, End::Failed);
+        return route::end_failed(transition, node, End::Failed);
     }
-    route::leave_on_success(turn, node)
+    route::leave_on_success(transition, node)
 }
 
 /// Takes the way for failures of a question that a person leaves unanswered, of a call that they do not allow, and of work
 /// whose judge they do not let be asked; what that counts as, the plan says of the step (DOT H5).
-fn settle_unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
-    if turn.run.record(node)?.unchecked.is_some() {
-        turn.run.record_mut(node)?.unchecked = None;
+fn settle_unanswered(
+    transition: &mut Transition<'_>,
+    event: &HumanEvent,
+    node: &NodeId,
+) -> Result<(), Refusal> {
+    if transition.run.record(node)?.unchecked.is_some() {
+        transition.run.record_mut(node)?.unchecked = None;
     }
     let said = Said { by: &event.by, note: event.note.as_deref() };
-    let outcome = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.on_exhausted);
-    settle::settle(turn, node, outcome, Some(said))?;
-    route::leave(turn, node, Signal::Exhausted)
+    let outcome = transition.graph.gated(node).map_or(Outcome::Failed, |gated| gated.on_exhausted);
+    settle::settle(transition, node, outcome, Some(said))?;
+    route::leave(transition, node, Signal::Exhausted)
 }
 
 /// Grants one attempt beyond the allowance, with the person's words in its prompt. Where a rehearsal comes first and the
 /// allowance is not used up, the rehearsal is what is tried again, and the work needs no grant.
-fn grant_attempt(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
-    take_note(turn, event, node)?;
-    let contract = turn.graph.task(node).map(|task| &task.contract);
-    let record = turn.run.record_mut(node)?;
+fn grant_attempt(transition: &mut Transition<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+    take_note(transition, event, node)?;
+    let contract = transition.graph.task(node).map(|task| &task.contract);
+    let record = transition.run.record_mut(node)?;
     record.question = None;
     let rehearses = contract.is_some_and(|contract| record.awaits_rehearsal(contract));
-    if !rehearses || settle::attempts_left(turn, node)? == 0 {
-        let tally = &mut turn.run.record_mut(node)?.tally;
+    if !rehearses || settle::attempts_left(transition, node)? == 0 {
+        let tally = &mut transition.run.record_mut(node)?.tally;
         tally.granted = tally.granted.saturating_add(1);
     }
     Ok(())
 }
 
-fn take_note(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+fn take_note(transition: &mut Transition<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     let note = event.note.as_ref().map(|text| Note { by: event.by.clone(), text: text.clone() });
-    turn.run.record_mut(node)?.note = note;
+    transition.run.record_mut(node)?.note = note;
     Ok(())
 }
 
-fn cancel(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
-    if let RunStatus::Ended { .. } = turn.run.head.status {
+fn cancel(transition: &mut Transition<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+    if let RunStatus::Ended { .. } = transition.run.head.status {
         return Err(Refusal::NotActive);
     }
-    for node in turn.run.live_nodes()? {
-        turn.withdraw(&node)?;
+    for node in transition.run.live_nodes()? {
+        transition.withdraw(&node)?;
     }
-    end_cancelled(turn, &event.by, event.note.as_deref());
+    end_cancelled(transition, &event.by, event.note.as_deref());
     Ok(())
 }
 
-fn end_cancelled(turn: &mut Turn<'_>, by: &Actor, note: Option<&str>) {
-    turn.disarm_stale();
-    turn.run.head.status = RunStatus::Ended { end: End::Cancelled };
-    turn.facts.push(Fact::PlanCancelled { by: by.clone(), note: note.map(str::to_owned) });
+fn end_cancelled(transition: &mut Transition<'_>, by: &Actor, note: Option<&str>) {
+    transition.disarm_stale();
+    transition.run.head.status = RunStatus::Ended { end: End::Cancelled };
+    transition.facts.push(Fact::PlanCancelled { by: by.clone(), note: note.map(str::to_owned) });
 }
 
 /// Pauses a run that goes on, or waits for the workspace. No attempt has failed: it goes on where it stopped.
-fn pause(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
-    match turn.run.head.status {
-        RunStatus::Active => revise::pause(turn, Vec::new())?,
-        RunStatus::Queued { .. } => turn.run.head.status = RunStatus::Paused,
+fn pause(transition: &mut Transition<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+    match transition.run.head.status {
+        RunStatus::Active => revise::pause(transition, Vec::new())?,
+        RunStatus::Queued { .. } => transition.run.head.status = RunStatus::Paused,
         RunStatus::New | RunStatus::Awaiting | RunStatus::Paused | RunStatus::Ended { .. } => {
             return Err(Refusal::NotActive);
         }
     }
-    turn.facts.push(Fact::PlanPaused { node: None, by: Some(event.by.clone()), note: event.note.clone() });
+    transition.facts.push(Fact::PlanPaused {
+        node: None,
+        by: Some(event.by.clone()),
+        note: event.note.clone(),
+    });
     Ok(())
 }
 
 /// Queues a failed or paused run again; a cancelled run stays cancelled (P16). A step that passed and does no longer is where
 /// it goes on, with everything behind that.
-fn resume(turn: &mut Turn<'_>, event: &HumanEvent, from: Option<&NodeId>) -> Result<(), Refusal> {
-    match turn.run.head.status {
+fn resume(transition: &mut Transition<'_>, event: &HumanEvent, from: Option<&NodeId>) -> Result<(), Refusal> {
+    match transition.run.head.status {
         RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => {
             if let Some(from) = from {
-                revise::reopen(turn, from)?;
+                revise::reopen(transition, from)?;
                 let (by, note) = (event.by.clone(), event.note.clone());
-                turn.facts.push(Fact::NodeReopened { node: from.clone(), by, note });
+                transition.facts.push(Fact::NodeReopened { node: from.clone(), by, note });
             }
-            revise::enqueue_run(turn)
+            revise::enqueue_run(transition)
         }
         RunStatus::New
         | RunStatus::Awaiting

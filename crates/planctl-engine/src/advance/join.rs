@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::effect::Reason;
-use crate::event::{Conflict, Refusal};
+use crate::ask::Reason;
+use crate::event::Conflict;
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::run::{Arrivals, BranchResult, EnteredFrom, Failing, Failure, NodeState, Outcome};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{Arrivals, BranchResult, EnteredFrom, NodeState};
 
 use super::settle::Said;
-use super::{Turn, dispatch, hold, route, settle};
+use super::{Transition, dispatch, hold, route, settle};
 
 /// The name under which conditions find how the branches of the last join ended, and behind which, with the branch's number
 /// from 0, `.outcome`, `.node` and `.output` of each (DOT P6).
@@ -21,43 +24,47 @@ const BEST: &str = "parallel.fan_in.best_id";
 const BEST_OUTCOME: &str = "parallel.fan_in.best_outcome";
 
 /// Goes along the edges of a fork: all of them, or as many as may be under way at once.
-pub(super) fn start_branches(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
-    turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
-    if turn.run.record(node)?.tally.visits > 1 {
+pub(super) fn start_branches(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    fork: &Fork,
+) -> Result<(), Refusal> {
+    transition.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    if transition.run.record(node)?.tally.visits > 1 {
         // Entered again before all its branches of the time before were begun: each is begun once.
-        turn.open.retain(|(chosen, _)| chosen.edge.from != *node);
+        transition.open.retain(|(chosen, _)| chosen.edge.from != *node);
     }
-    let edges = turn.graph.edges_from(node);
+    let edges = transition.graph.edges_from(node);
     let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
         let begun = fork.max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
-        *wait_anew(turn, join)? = Arrivals { begun, ..Arrivals::default() };
-    } else if turn.run.record(node)?.tally.visits > 1 {
-        begin_anew(turn, node)?;
+        *wait_anew(transition, join)? = Arrivals { begun, ..Arrivals::default() };
+    } else if transition.run.record(node)?.tally.visits > 1 {
+        begin_anew(transition, node)?;
     }
     // The stack is read from its end: the edge pushed last is looked at first.
     for edge in edges[..at_once].iter().rev() {
-        route::follow(turn, edge.clone(), Signal::Success);
+        route::follow(transition, edge.clone(), Signal::Success);
     }
     Ok(())
 }
 
 /// Has a join wait again; the caller says which arrivals of its branches it keeps.
-fn wait_anew<'t>(turn: &'t mut Turn<'_>, join: &NodeId) -> Result<&'t mut Arrivals, Refusal> {
-    turn.withdraw(join)?;
-    turn.set_state(join, NodeState::Pending)?;
-    let record = turn.run.record_mut(join)?;
+fn wait_anew<'t>(transition: &'t mut Transition<'_>, join: &NodeId) -> Result<&'t mut Arrivals, Refusal> {
+    transition.withdraw(join)?;
+    transition.set_state(join, NodeState::Pending)?;
+    let record = transition.run.record_mut(join)?;
     record.entered_from = None;
     Ok(record.arrivals.get_or_insert_default())
 }
 
 /// Has the joins behind a fork that names none wait again for what the fork begins once more.
-fn begin_anew(turn: &mut Turn<'_>, fork: &NodeId) -> Result<(), Refusal> {
-    for (join, branches) in turn.graph.awaited_behind(fork) {
-        if turn.run.record(&join)?.arrivals.is_none() {
+fn begin_anew(transition: &mut Transition<'_>, fork: &NodeId) -> Result<(), Refusal> {
+    for (join, branches) in transition.graph.awaited_behind(fork) {
+        if transition.run.record(&join)?.arrivals.is_none() {
             continue;
         }
-        let arrivals = wait_anew(turn, &join)?;
+        let arrivals = wait_anew(transition, &join)?;
         for branch in branches {
             arrivals.forget_branch(branch);
         }
@@ -66,20 +73,22 @@ fn begin_anew(turn: &mut Turn<'_>, fork: &NodeId) -> Result<(), Refusal> {
 }
 
 /// Notes that a branch came into a join, which goes on once enough have.
-pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
+pub(super) fn arrive(transition: &mut Transition<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
     let (join, from) = (&edge.to, &edge.from);
-    let Some(NodeKind::Join(awaited)) = turn.graph.node(join).map(|node| &node.kind) else {
+    let Some(NodeKind::Join(awaited)) = transition.graph.node(join).map(|node| &node.kind) else {
         return Err(Refusal::NoSuchNode(join.clone()));
     };
-    let branch = turn.graph.branch_number(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
-    let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
+    let branch =
+        transition.graph.branch_number(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
+    let is_passed_over =
+        matches!(transition.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     let is_met = signal == Signal::Success || is_passed_over;
-    let is_over = turn.state(join)?.outcome().is_some() || awaits_merge(turn, join)?;
-    let is_forked = turn.graph.fork_of(join).is_some();
-    let context = turn.run.record(from)?.context.clone();
-    let result = branch_result(turn, from)?;
-    turn.dead_end = Some(join.clone());
-    let record = turn.run.record_mut(join)?;
+    let is_over = transition.state(join)?.outcome().is_some() || awaits_merge(transition, join)?;
+    let is_forked = transition.graph.fork_of(join).is_some();
+    let context = transition.run.record(from)?.context.clone();
+    let result = branch_result(transition, from)?;
+    transition.dead_end = Some(join.clone());
+    let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let is_known = arrivals.has(branch);
     if is_forked && (is_over || is_known) {
@@ -105,67 +114,67 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     if !is_forked {
         record.context.extend(context);
     }
-    let all = count >= turn.graph.branches_into(join);
+    let all = count >= transition.graph.branches_into(join);
     let outcome = match awaited.policy {
-        JoinPolicy::All if !all => return begin_next(turn, join),
-        JoinPolicy::Any if !met && !all => return begin_next(turn, join),
+        JoinPolicy::All if !all => return begin_next(transition, join),
+        JoinPolicy::Any if !met && !all => return begin_next(transition, join),
         JoinPolicy::All if !failed => Outcome::Passed,
         JoinPolicy::Any if met => Outcome::Passed,
         JoinPolicy::All | JoinPolicy::Any if awaited.partial => Outcome::Warned,
         JoinPolicy::All | JoinPolicy::Any => Outcome::Failed,
     };
-    take_back_branches(turn, join)?;
-    complete(turn, join, outcome)
+    take_back_branches(transition, join)?;
+    complete(transition, join, outcome)
 }
 
 /// Returns what is kept of the branch that ends with a node; nothing where no condition asks for it.
-fn branch_result(turn: &Turn<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusal> {
-    if !turn.graph.conditions_ask_for("parallel.results.")
-        && !turn.graph.conditions_ask_for("parallel.fan_in.")
+fn branch_result(transition: &Transition<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusal> {
+    if !transition.graph.conditions_ask_for("parallel.results.")
+        && !transition.graph.conditions_ask_for("parallel.fan_in.")
     {
         return Ok(None);
     }
-    let node = turn.last_acting_node(from)?;
-    let known = turn.run.record(&node)?.attempt_details.as_ref();
+    let node = transition.last_acting_node(from)?;
+    let known = transition.run.record(&node)?.attempt_details.as_ref();
     let output = known.and_then(|known| known.output.clone()).unwrap_or_default();
     Ok(Some(BranchResult { node, output }))
 }
 
 /// Begins the next branch of a fork that begins them one after another.
-fn begin_next(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
-    let Some(fork) = turn.graph.fork_of(join) else { return Ok(()) };
-    let arrivals = turn.run.record_mut(join)?.arrivals.get_or_insert_default();
+fn begin_next(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
+    let Some(fork) = transition.graph.fork_of(join) else { return Ok(()) };
+    let arrivals = transition.run.record_mut(join)?.arrivals.get_or_insert_default();
     let Some(begun) = arrivals.begun.as_mut() else { return Ok(()) };
-    let Some(edge) = turn.graph.edges_from(fork).get(usize::from(*begun)) else { return Ok(()) };
+    let Some(edge) = transition.graph.edges_from(fork).get(usize::from(*begun)) else { return Ok(()) };
     *begun += 1;
-    route::follow(turn, edge.clone(), Signal::Success);
+    route::follow(transition, edge.clone(), Signal::Success);
     Ok(())
 }
 
 /// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones. With every
 /// branch there, one that left its fork early may still have company behind it, and ways that nobody has gone yet.
-fn take_back_branches(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal> {
-    let members = turn.graph.members_of(join);
+fn take_back_branches(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
+    let members = transition.graph.members_of(join);
     if members.is_empty() {
         return Ok(());
     }
-    for live in turn.run.live_nodes()?.into_iter().filter(|live| members.contains(live)) {
-        turn.withdraw(&live)?;
+    for live in transition.run.live_nodes()?.into_iter().filter(|live| members.contains(live)) {
+        transition.withdraw(&live)?;
     }
-    let fork = turn.graph.fork_of(join).cloned();
+    let fork = transition.graph.fork_of(join).cloned();
     let is_other = |from: &NodeId| !members.contains(from) && Some(from) != fork.as_ref();
-    turn.open.retain(|(chosen, _)| is_other(&chosen.edge.from));
+    transition.open.retain(|(chosen, _)| is_other(&chosen.edge.from));
     Ok(())
 }
 
-fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
-    let fork = turn.graph.fork_of(join).cloned();
+fn complete(transition: &mut Transition<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
+    let fork = transition.graph.fork_of(join).cloned();
     let forked = match &fork {
-        Some(fork) => Some(turn.run.record(fork)?.context.clone()),
+        Some(fork) => Some(transition.run.record(fork)?.context.clone()),
         None => None,
     };
-    let branches = turn.graph.branches_into(join);
-    let record = turn.run.record_mut(join)?;
+    let branches = transition.graph.branches_into(join);
+    let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let word = |branch| match (arrivals.failed.contains_key(&branch), arrivals.has(branch)) {
         (true, _) => "fail",
@@ -183,14 +192,14 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
             [("outcome", outcome), ("node", result.node.as_str()), ("output", result.output.as_str())]
         {
             let name = format!("{RESULTS}.{branch}.{what}");
-            if turn.graph.conditions_ask_for(&name) {
+            if transition.graph.conditions_ask_for(&name) {
                 results.insert(name, value.to_owned());
             }
         }
     }
     let ranked = |(branch, _): &(&u16, &BranchResult)| arrivals.failed.contains_key(*branch);
     if let Some((branch, best)) = arrivals.results.iter().min_by_key(ranked)
-        && turn.graph.conditions_ask_for("parallel.fan_in.")
+        && transition.graph.conditions_ask_for("parallel.fan_in.")
     {
         results.insert(BEST.to_owned(), best.node.as_str().to_owned());
         results.insert(BEST_OUTCOME.to_owned(), word(*branch).to_owned());
@@ -201,126 +210,146 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
         record.context.extend(results);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
-    turn.withdraw(join)?;
-    let is_in_worktree = turn.graph.forks_or_merges_worktrees(join);
+    transition.withdraw(join)?;
+    let is_in_worktree = transition.graph.forks_or_merges_worktrees(join);
     if is_in_worktree && outcome != Outcome::Failed {
-        turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = Some(outcome);
+        transition.run.record_mut(join)?.arrivals.get_or_insert_default().merging = Some(outcome);
     }
-    turn.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
+    transition.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
     if is_in_worktree && outcome != Outcome::Failed {
-        return dispatch::dispatch_node(turn, join);
+        return dispatch::dispatch_node(transition, join);
     }
-    settle_join(turn, join, outcome)
+    settle_join(transition, join, outcome)
 }
 
 /// Settles a join and goes on from it.
-fn settle_join(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
-    settle::settle(turn, join, outcome, None)?;
+fn settle_join(transition: &mut Transition<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
+    settle::settle(transition, join, outcome, None)?;
     let signal = if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success };
-    route::leave(turn, join, signal)
+    route::leave(transition, join, signal)
 }
 
 /// Says whether branches that came into a join are to be merged before it settles.
-pub(super) fn awaits_merge(turn: &Turn<'_>, join: &NodeId) -> Result<bool, Refusal> {
-    let record = turn.run.record(join)?;
+pub(super) fn awaits_merge(transition: &Transition<'_>, join: &NodeId) -> Result<bool, Refusal> {
+    let record = transition.run.record(join)?;
     let is_open = matches!(record.state.outcome(), None | Some(Outcome::Failed))
-        && turn.graph.forks_or_merges_worktrees(join);
+        && transition.graph.forks_or_merges_worktrees(join);
     Ok(is_open && record.arrivals.as_ref().is_some_and(|arrivals| arrivals.merging.is_some()))
 }
 
 /// Has worktrees made for the branches of a fork that is entered; a run that is taken up from its start walks past branches
 /// that are merged already.
-pub(super) fn begin_in_worktrees(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
-    if turn.replayed.is_some()
+pub(super) fn begin_in_worktrees(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    fork: &Fork,
+) -> Result<(), Refusal> {
+    if transition.replayed.is_some()
         && let Some(join) = &fork.join
-        && turn.state(join)?.outcome().is_some_and(|outcome| outcome != Outcome::Failed)
+        && transition.state(join)?.outcome().is_some_and(|outcome| outcome != Outcome::Failed)
     {
-        turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
-        return route::leave(turn, join, Signal::Success);
+        transition.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
+        return route::leave(transition, join, Signal::Success);
     }
-    fork_worktrees(turn, node, fork)
+    fork_worktrees(transition, node, fork)
 }
 
 /// Has worktrees made for the branches of a fork. Branches that are under way since they were made before are taken back: they
 /// would end in worktrees that nobody merges.
-pub(super) fn fork_worktrees(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+pub(super) fn fork_worktrees(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    fork: &Fork,
+) -> Result<(), Refusal> {
     if let Some(join) = &fork.join
-        && turn.run.record(node)?.tally.attempt != Attempt::NONE
+        && transition.run.record(node)?.tally.attempt != Attempt::NONE
     {
-        take_back_branches(turn, join)?;
-        turn.withdraw(join)?;
+        take_back_branches(transition, join)?;
+        transition.withdraw(join)?;
     }
-    dispatch::dispatch_worktrees(turn, node)
+    dispatch::dispatch_worktrees(transition, node)
 }
 
 /// Settles the join of a fork that a person leaves out, whose branches would have worktrees: without worktrees of their own they
 /// would meet in one workspace, and nothing would merge what they did. Nothing is to be done at any other node.
 pub(super) fn settle_skipped_fork(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     outcome: Outcome,
     said: Said<'_>,
 ) -> Result<(), Refusal> {
     let Some(NodeKind::Fork(Fork { join: Some(join), in_worktree: true, .. })) =
-        turn.graph.node(node).map(|node| &node.kind)
+        transition.graph.node(node).map(|node| &node.kind)
     else {
         return Ok(());
     };
-    let context = turn.run.record(node)?.context.clone();
-    *wait_anew(turn, join)? = Arrivals::default();
-    turn.run.record_mut(join)?.context = context;
-    settle::settle(turn, join, outcome, Some(said))
+    let context = transition.run.record(node)?.context.clone();
+    *wait_anew(transition, join)? = Arrivals::default();
+    transition.run.record_mut(join)?.context = context;
+    settle::settle(transition, join, outcome, Some(said))
 }
 
 /// Goes on behind branches that a person left out; where their join is open again, their fork is tried anew.
-pub(super) fn continue_behind_join(turn: &mut Turn<'_>, join: &NodeId, fork: &NodeId) -> Result<(), Refusal> {
-    match turn.state(join)?.outcome() {
-        None | Some(Outcome::Failed) => dispatch::dispatch_node(turn, fork),
+pub(super) fn continue_behind_join(
+    transition: &mut Transition<'_>,
+    join: &NodeId,
+    fork: &NodeId,
+) -> Result<(), Refusal> {
+    match transition.state(join)?.outcome() {
+        None | Some(Outcome::Failed) => dispatch::dispatch_node(transition, fork),
         Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned) => {
-            route::leave(turn, join, Signal::Success)
+            route::leave(transition, join, Signal::Success)
         }
     }
 }
 
 /// Begins the branches of a fork, which have their worktrees.
-pub(super) fn on_worktrees_forked(turn: &mut Turn<'_>, node: &NodeId, base: &str) -> Result<(), Refusal> {
-    let fork = match turn.graph.node(node).map(|node| &node.kind) {
-        Some(NodeKind::Fork(fork)) if *turn.state(node)? == NodeState::Branching => fork.clone(),
+pub(super) fn on_worktrees_forked(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    base: &str,
+) -> Result<(), Refusal> {
+    let fork = match transition.graph.node(node).map(|node| &node.kind) {
+        Some(NodeKind::Fork(fork)) if *transition.state(node)? == NodeState::Branching => fork.clone(),
         Some(_) | None => return Err(Refusal::WrongState),
     };
-    turn.run.record_mut(node)?.saved = Some(base.to_owned());
-    turn.facts.push(Fact::BranchesForked { node: node.clone(), base: base.to_owned() });
-    start_branches(turn, node, &fork)
+    transition.run.record_mut(node)?.saved = Some(base.to_owned());
+    transition.facts.push(Fact::BranchesForked { node: node.clone(), base: base.to_owned() });
+    start_branches(transition, node, &fork)
 }
 
 /// Goes on from a join whose branches are merged.
-pub(super) fn on_merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(), Refusal> {
-    let outcome = outcome_being_merged(turn, join)?;
-    turn.facts.push(Fact::BranchesMerged { node: join.clone(), files });
-    turn.run.record_mut(join)?.failure = None;
-    turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = None;
-    settle_join(turn, join, outcome)
+pub(super) fn on_merged(transition: &mut Transition<'_>, join: &NodeId, files: u32) -> Result<(), Refusal> {
+    let outcome = outcome_being_merged(transition, join)?;
+    transition.facts.push(Fact::BranchesMerged { node: join.clone(), files });
+    transition.run.record_mut(join)?.failure = None;
+    transition.run.record_mut(join)?.arrivals.get_or_insert_default().merging = None;
+    settle_join(transition, join, outcome)
 }
 
 /// Asks a person about branches that don't fit together.
-pub(super) fn on_conflict(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict) -> Result<(), Refusal> {
-    outcome_being_merged(turn, join)?;
+pub(super) fn on_conflict(
+    transition: &mut Transition<'_>,
+    join: &NodeId,
+    conflict: &Conflict,
+) -> Result<(), Refusal> {
+    outcome_being_merged(transition, join)?;
     let files = conflict.files.clone();
-    turn.facts.push(Fact::MergeConflicted { node: join.clone(), files: files.clone() });
+    transition.facts.push(Fact::MergeConflicted { node: join.clone(), files: files.clone() });
     let what = Failing::Conflict { branch: conflict.branch, files, folder: conflict.folder.clone() };
     let failure =
-        Failure { stdout: conflict.hunks.clone(), ..settle::failure_without_gate(turn, join, what)? };
+        Failure { stdout: conflict.hunks.clone(), ..settle::failure_without_gate(transition, join, what)? };
     let message = format!(
         "edit the files in {} until no conflict mark is left in them, then answer retry; skip goes on without anything \
          that the branches did",
         conflict.folder
     );
-    hold::with_failure(turn, join, Reason::Conflict, Some(message), failure)
+    hold::with_failure(transition, join, Reason::Conflict, Some(message), failure)
 }
 
 /// Returns what a join settles as whose branches are being merged.
-fn outcome_being_merged(turn: &Turn<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
-    let record = turn.run.record(join)?;
+fn outcome_being_merged(transition: &Transition<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
+    let record = transition.run.record(join)?;
     let merging = record.arrivals.as_ref().and_then(|arrivals| arrivals.merging);
     match &record.state {
         NodeState::Branching => merging.ok_or(Refusal::WrongState),
@@ -341,10 +370,14 @@ fn outcome_being_merged(turn: &Turn<'_>, join: &NodeId) -> Result<Outcome, Refus
 const RESULTS_MAX: u16 = 64;
 
 /// Opens a join again for a branch that comes once more; the others stay as they came.
-pub(super) fn reopen_for_branch(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Result<(), Refusal> {
-    let branch = turn.graph.branch_number(join, from);
-    turn.set_state(join, NodeState::Pending)?;
-    let record = turn.run.record_mut(join)?;
+pub(super) fn reopen_for_branch(
+    transition: &mut Transition<'_>,
+    join: &NodeId,
+    from: &NodeId,
+) -> Result<(), Refusal> {
+    let branch = transition.graph.branch_number(join, from);
+    transition.set_state(join, NodeState::Pending)?;
+    let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     arrivals.merging = None;
     if let Some(branch) = branch {
@@ -357,14 +390,14 @@ pub(super) fn reopen_for_branch(turn: &mut Turn<'_>, join: &NodeId, from: &NodeI
 
 /// Opens a join again whose branches failed, and returns the nodes at which they did; where none did, the one by which
 /// its way on was decided.
-pub(super) fn reopen(turn: &mut Turn<'_>, join: &NodeId) -> Result<BTreeSet<NodeId>, Refusal> {
-    turn.set_state(join, NodeState::Pending)?;
-    let record = turn.run.record_mut(join)?;
+pub(super) fn reopen(transition: &mut Transition<'_>, join: &NodeId) -> Result<BTreeSet<NodeId>, Refusal> {
+    transition.set_state(join, NodeState::Pending)?;
+    let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let failed: BTreeSet<NodeId> = std::mem::take(&mut arrivals.failed).into_values().collect();
     let entered_from = record.entered_from.take();
     if let (true, Some(entered_from)) = (failed.is_empty(), entered_from) {
-        reopen_for_branch(turn, join, &entered_from.from)?;
+        reopen_for_branch(transition, join, &entered_from.from)?;
         return Ok(BTreeSet::from([entered_from.from]));
     }
     Ok(failed)

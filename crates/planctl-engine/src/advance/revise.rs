@@ -3,127 +3,136 @@
 use std::collections::BTreeSet;
 
 use crate::contract::RedFirst;
-use crate::event::Refusal;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::ids::NodeId;
-use crate::run::{Outcome, RunStatus};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::RunStatus;
 
-use super::{Turn, dispatch, join, route};
+use super::{Transition, dispatch, join, route};
 
 /// Pauses the run: all items are withdrawn. It stopped at these nodes, and at those that were under way.
-pub(super) fn pause(turn: &mut Turn<'_>, mut stopped: Vec<NodeId>) -> Result<(), Refusal> {
-    for live in turn.run.live_nodes()? {
-        turn.withdraw(&live)?;
+pub(super) fn pause(transition: &mut Transition<'_>, mut stopped: Vec<NodeId>) -> Result<(), Refusal> {
+    for live in transition.run.live_nodes()? {
+        transition.withdraw(&live)?;
         stopped.push(live);
     }
-    turn.disarm_stale();
-    turn.run.head.stopped_at = stopped;
-    turn.run.head.status = RunStatus::Paused;
+    transition.disarm_stale();
+    transition.run.head.stopped_at = stopped;
+    transition.run.head.status = RunStatus::Paused;
     Ok(())
 }
 
 /// Queues a run again; one that was paused before it had the workspace has yet to begin.
-pub(super) fn enqueue_run(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    let resuming = turn.state(turn.graph.start())?.outcome().is_some();
-    turn.run.head.status = RunStatus::Queued { resuming };
+pub(super) fn enqueue_run(transition: &mut Transition<'_>) -> Result<(), Refusal> {
+    let resuming = transition.state(transition.graph.start())?.outcome().is_some();
+    transition.run.head.status = RunStatus::Queued { resuming };
     Ok(())
 }
 
 /// Lets the run go on with a node that passed; it and everything behind it have a full allowance. Refuses one that no contract
 /// judged as passed, or beside which others go on: the join behind it counts what came of each branch.
-pub(super) fn reopen(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    let graph = turn.graph;
+pub(super) fn reopen(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let graph = transition.graph;
     let is_judged = graph.gated(node).is_some_and(|gated| !gated.contract.is_none());
-    if !is_judged || graph.is_on_a_branch(node) || turn.state(node)?.outcome() != Some(Outcome::Passed) {
+    if !is_judged || graph.is_on_a_branch(node) || transition.state(node)?.outcome() != Some(Outcome::Passed)
+    {
         return Err(Refusal::NotRepeatable(node.clone()));
     }
     for behind in graph.branch_from(node, |_| false) {
-        let tally = turn.run.record(behind)?.tally;
+        let tally = transition.run.record(behind)?.tally;
         if tally.failed > 0 || tally.granted > 0 {
-            let tally = &mut turn.run.record_mut(behind)?.tally;
+            let tally = &mut transition.run.record_mut(behind)?.tally;
             (tally.failed, tally.granted) = (0, 0);
         }
     }
-    turn.run.head.stopped_at = vec![node.clone()];
+    transition.run.head.stopped_at = vec![node.clone()];
     Ok(())
 }
 
 /// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
 ///
 /// It goes on once it is admitted: another run may have the workspace by now.
-pub(super) fn apply_revision(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
-    if turn.run.head.status != RunStatus::Paused {
+pub(super) fn apply_revision(transition: &mut Transition<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
+    if transition.run.head.status != RunStatus::Paused {
         return Err(Refusal::NotActive);
     }
     for node in changed {
-        match turn.run.record(node)?.state.outcome() {
+        match transition.run.record(node)?.state.outcome() {
             Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned) => {
                 return Err(Refusal::SettledStepChanged(node.clone()));
             }
             Some(Outcome::Failed) | None => {}
         }
         // Another text asks for other work.
-        if turn.run.record(node)?.unchecked.is_some() {
-            turn.run.record_mut(node)?.unchecked = None;
+        if transition.run.record(node)?.unchecked.is_some() {
+            transition.run.record_mut(node)?.unchecked = None;
         }
     }
-    let head = &mut turn.run.head;
-    let planned = turn.graph.budget();
+    let head = &mut transition.run.head;
+    let planned = transition.graph.budget();
     // Amounts that people added to the old revision's budget are kept; a part without limit stays without.
     head.budget.tokens = planned.tokens.map(|limit| limit.max(head.budget.tokens.unwrap_or(0)));
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));
     head.budget.time = planned.time.map(|limit| limit.max(head.budget.time.unwrap_or_default()));
     head.noticed = false;
-    enqueue_run(turn)
+    enqueue_run(transition)
 }
 
 /// Enters the nodes at which the run stopped, each with a full allowance.
-pub(super) fn enter_stopped_nodes(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    let stopped = std::mem::take(&mut turn.run.head.stopped_at);
+pub(super) fn enter_stopped_nodes(transition: &mut Transition<'_>) -> Result<(), Refusal> {
+    let stopped = std::mem::take(&mut transition.run.head.stopped_at);
     let mut entered = false;
-    for node in stopped.iter().filter(|node| turn.graph.node(node).is_some()) {
-        turn.dead_end = Some(node.clone());
-        reenter_stopped_node(turn, node)?;
+    for node in stopped.iter().filter(|node| transition.graph.node(node).is_some()) {
+        transition.dead_end = Some(node.clone());
+        reenter_stopped_node(transition, node)?;
         entered = true;
     }
-    if entered { Ok(()) } else { replay(turn) }
+    if entered { Ok(()) } else { replay(transition) }
 }
 
 /// Enters the node at which something can be done for one at which the run stopped.
-pub(super) fn reenter_stopped_node(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn reenter_stopped_node(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
     let mut seen = BTreeSet::new();
     let mut open = vec![node.clone()];
     while let Some(id) = open.pop() {
-        let target = turn.graph.node(&id).ok_or_else(|| Refusal::NoSuchNode(id.clone()))?;
-        if !seen.insert(id.clone()) || turn.state(&id)?.is_live() {
+        let target = transition.graph.node(&id).ok_or_else(|| Refusal::NoSuchNode(id.clone()))?;
+        if !seen.insert(id.clone()) || transition.state(&id)?.is_live() {
             continue;
         }
-        if let Some(closed) = fork_to_enter(turn, &id)? {
-            enter_fork(turn, &closed)?;
+        if let Some(closed) = fork_to_enter(transition, &id)? {
+            enter_fork(transition, &closed)?;
             continue;
         }
         match &target.kind {
-            NodeKind::Task(_) if turn.run.record(&id)?.unchecked.is_some() => {
-                dispatch::dispatch_node(turn, &id)?
+            NodeKind::Task(_) if transition.run.record(&id)?.unchecked.is_some() => {
+                dispatch::dispatch_node(transition, &id)?
             }
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
-                route::enter(turn, &id, true)?;
+                route::enter(transition, &id, true)?;
             }
-            NodeKind::Decision(choice) if choice.command.is_some() => route::enter(turn, &id, true)?,
-            NodeKind::Checkpoint => route::enter(turn, &id, true)?,
-            NodeKind::Join(_) if join::awaits_merge(turn, &id)? => dispatch::dispatch_node(turn, &id)?,
-            NodeKind::Join(_) => open.extend(join::reopen(turn, &id)?),
-            NodeKind::Fork(fork) if fork.in_worktree && turn.state(&id)?.outcome().is_none() => {
-                dispatch::dispatch_node(turn, &id)?;
+            NodeKind::Decision(choice) if choice.command.is_some() => route::enter(transition, &id, true)?,
+            NodeKind::Checkpoint => route::enter(transition, &id, true)?,
+            NodeKind::Join(_) if join::awaits_merge(transition, &id)? => {
+                dispatch::dispatch_node(transition, &id)?
             }
-            NodeKind::Start => route::leave_on_success(turn, &id)?,
+            NodeKind::Join(_) => open.extend(join::reopen(transition, &id)?),
+            NodeKind::Fork(fork) if fork.in_worktree && transition.state(&id)?.outcome().is_none() => {
+                dispatch::dispatch_node(transition, &id)?;
+            }
+            NodeKind::Start => route::leave_on_success(transition, &id)?,
             // The way back leads out of the branch, to work that is done: it goes on from here.
-            NodeKind::Decision(_) | NodeKind::Fork(_) if begins_a_branch(turn, &id)? => {
-                dispatch::dispatch_node(turn, &id)?;
+            NodeKind::Decision(_) | NodeKind::Fork(_) if begins_a_branch(transition, &id)? => {
+                dispatch::dispatch_node(transition, &id)?;
             }
             NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
                 open.extend(
-                    turn.run.record(&id)?.entered_from.as_ref().map(|entered_from| entered_from.from.clone()),
+                    transition
+                        .run
+                        .record(&id)?
+                        .entered_from
+                        .as_ref()
+                        .map(|entered_from| entered_from.from.clone()),
                 );
             }
         }
@@ -132,34 +141,36 @@ pub(super) fn reenter_stopped_node(turn: &mut Turn<'_>, node: &NodeId) -> Result
 }
 
 /// Says whether nobody worked between a routing node and the fork that entered it, whose join waits.
-fn begins_a_branch(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    Ok(turn.run.record(node)?.entered_from.is_some() && turn.last_acting_node(node)? == *node)
+fn begins_a_branch(transition: &Transition<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    Ok(transition.run.record(node)?.entered_from.is_some() && transition.last_acting_node(node)? == *node)
 }
 
 /// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.
-fn fork_to_enter(turn: &Turn<'_>, node: &NodeId) -> Result<Option<NodeId>, Refusal> {
-    let Some(branch) = turn.graph.worktree_branch(node) else { return Ok(None) };
-    if let Some(outer) = fork_to_enter(turn, &branch.fork)? {
+fn fork_to_enter(transition: &Transition<'_>, node: &NodeId) -> Result<Option<NodeId>, Refusal> {
+    let Some(branch) = transition.graph.worktree_branch(node) else { return Ok(None) };
+    if let Some(outer) = fork_to_enter(transition, &branch.fork)? {
         return Ok(Some(outer));
     }
-    let is_open =
-        turn.run.record(&branch.fork)?.saved.is_some() && turn.state(&branch.join)?.outcome().is_none();
+    let is_open = transition.run.record(&branch.fork)?.saved.is_some()
+        && transition.state(&branch.join)?.outcome().is_none();
     Ok((!is_open).then(|| branch.fork.clone()))
 }
 
-fn enter_fork(turn: &mut Turn<'_>, id: &NodeId) -> Result<(), Refusal> {
-    match turn.graph.node(id).map(|node| &node.kind) {
-        Some(NodeKind::Fork(fork)) if !turn.state(id)?.is_live() => route::enter_fork(turn, id, fork),
+fn enter_fork(transition: &mut Transition<'_>, id: &NodeId) -> Result<(), Refusal> {
+    match transition.graph.node(id).map(|node| &node.kind) {
+        Some(NodeKind::Fork(fork)) if !transition.state(id)?.is_live() => {
+            route::enter_fork(transition, id, fork)
+        }
         Some(_) | None => Ok(()),
     }
 }
 
 /// Walks from the start through everything that is settled as met, and enters what is not; where the nodes at which the
 /// run stopped are gone, this is where it goes on.
-fn replay(turn: &mut Turn<'_>) -> Result<(), Refusal> {
-    turn.replayed = Some(BTreeSet::new());
-    let start = turn.graph.start().clone();
-    route::leave_on_success(turn, &start)
+fn replay(transition: &mut Transition<'_>) -> Result<(), Refusal> {
+    transition.replayed = Some(BTreeSet::new());
+    let start = transition.graph.start().clone();
+    route::leave_on_success(transition, &start)
 }
 
 /// Names the nodes that differ between two revisions, or are in one of them only.

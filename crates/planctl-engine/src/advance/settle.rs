@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use crate::ask::Reason;
 use crate::contract::Excerpt;
-use crate::effect::Reason;
-use crate::event::Refusal;
 use crate::fact::Fact;
+use crate::failure::{Failing, Failure};
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
-use crate::run::{Failing, Failure, NodeState, Outcome, Recurrence};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::run::{NodeState, Recurrence};
 
-use super::{Turn, choose, dispatch, pace, route};
+use super::{Transition, choose, dispatch, pace, route};
 
 /// The person who settled a node by hand, and the reason given.
 #[derive(Clone, Copy)]
@@ -21,13 +23,13 @@ pub(super) struct Said<'a> {
 
 /// Settles a node for this visit.
 pub(super) fn settle(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     outcome: Outcome,
     said: Option<Said<'_>>,
 ) -> Result<(), Refusal> {
-    turn.set_state(node, NodeState::Settled { outcome })?;
-    turn.facts.push(Fact::NodeSettled {
+    transition.set_state(node, NodeState::Settled { outcome })?;
+    transition.facts.push(Fact::NodeSettled {
         node: node.clone(),
         outcome,
         by: said.map(|said| said.by.clone()),
@@ -40,78 +42,79 @@ pub(super) fn settle(
 ///
 /// `is_last` says that no retry shall follow, since the worker itself gave up.
 pub(super) fn attempt_failed(
-    turn: &mut Turn<'_>,
+    transition: &mut Transition<'_>,
     node: &NodeId,
     failure: Failure,
     is_last: bool,
 ) -> Result<(), Refusal> {
-    let record = turn.run.record_mut(node)?;
+    let record = transition.run.record_mut(node)?;
     record.failure = Some(Box::new(failure));
     record.tally.failed = record.tally.failed.saturating_add(1);
     let next = record.tally.attempt.next();
-    let left = attempts_left(turn, node)?;
+    let left = attempts_left(transition, node)?;
     if left == 0 || is_last {
-        return exhaust_attempts(turn, node);
+        return exhaust_attempts(transition, node);
     }
-    if let Some(chosen) = choose::choose_edge(turn, node, Signal::Retry)? {
-        turn.set_state(node, NodeState::Pending)?;
-        route::queue_edge(turn, chosen, Signal::Retry);
+    if let Some(chosen) = choose::choose_edge(transition, node, Signal::Retry)? {
+        transition.set_state(node, NodeState::Pending)?;
+        route::queue_edge(transition, chosen, Signal::Retry);
         return Ok(());
     }
     let left = u16::try_from(left - 1).unwrap_or(u16::MAX);
-    turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt: next, left });
-    dispatch::after_failure(turn, node)
+    transition.facts.push(Fact::RetryTriggered { node: node.clone(), attempt: next, left });
+    dispatch::after_failure(transition, node)
 }
 
 /// Returns how many attempts a step has left.
-pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refusal> {
-    let tally = turn.run.record(node)?.tally;
-    let allowance = 1 + u32::from(turn.gated(node)?.max_retries) + u32::from(tally.granted);
+pub(super) fn attempts_left(transition: &Transition<'_>, node: &NodeId) -> Result<u32, Refusal> {
+    let tally = transition.run.record(node)?.tally;
+    let allowance = 1 + u32::from(transition.gated(node)?.max_retries) + u32::from(tally.granted);
     Ok(allowance.saturating_sub(u32::from(tally.failed)))
 }
 
 /// Follows the edge of a node whose last attempt failed, or asks a person where none fits.
-pub(super) fn exhaust_attempts(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    leave_exhausted(turn, node, true)
+pub(super) fn exhaust_attempts(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    leave_exhausted(transition, node, true)
 }
 
 /// Treats one entry too many as exhausted: the loop of the node ends, and a person is asked where no edge leads out of it
 ///
-pub(super) fn exhaust_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    leave_exhausted(turn, node, false)
+pub(super) fn exhaust_visits(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    leave_exhausted(transition, node, false)
 }
 
-fn leave_exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
-    let of_plan = turn.graph.sub_plan(node).map(|plan| plan.on_exhausted);
+fn leave_exhausted(transition: &mut Transition<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
+    let of_plan = transition.graph.sub_plan(node).map(|plan| plan.on_exhausted);
     let on_exhausted =
-        turn.graph.gated(node).map(|gated| gated.on_exhausted).or(of_plan).unwrap_or(Outcome::Failed);
+        transition.graph.gated(node).map(|gated| gated.on_exhausted).or(of_plan).unwrap_or(Outcome::Failed);
     let ending = choose::Ending { outcome: on_exhausted, is_over_visits: !has_failed };
-    let Some(chosen) = choose::choose_edge_settling(turn, node, Signal::Exhausted, Some(ending))? else {
+    let Some(chosen) = choose::choose_edge_settling(transition, node, Signal::Exhausted, Some(ending))?
+    else {
         return match has_failed {
-            true => pace::escalate(turn, node, Reason::NoEdge, None, None),
+            true => pace::escalate(transition, node, Reason::NoEdge, None, None),
             false => {
-                let message = route::visits_message(turn, node);
-                pace::escalate(turn, node, Reason::VisitsLimit, Some(message), None)
+                let message = route::visits_message(transition, node);
+                pace::escalate(transition, node, Reason::VisitsLimit, Some(message), None)
             }
         };
     };
-    let target = turn.graph.node(&chosen.edge.to).map(|target| &target.kind);
+    let target = transition.graph.node(&chosen.edge.to).map(|target| &target.kind);
     let asks = matches!(target, Some(NodeKind::Escalate { .. }));
     if !asks {
         let may_come_back = !matches!(target, Some(NodeKind::Exit { .. }));
-        if has_failed && may_come_back && counts_as_recurring(turn, node)? {
-            return pace::escalate(turn, node, Reason::SameFailure, None, None);
+        if has_failed && may_come_back && counts_as_recurring(transition, node)? {
+            return pace::escalate(transition, node, Reason::SameFailure, None, None);
         }
-        settle(turn, node, on_exhausted, None)?;
+        settle(transition, node, on_exhausted, None)?;
     }
-    route::queue_edge(turn, chosen, Signal::Exhausted);
+    route::queue_edge(transition, chosen, Signal::Exhausted);
     Ok(())
 }
 
 /// Notes with what a node failed for good, and says whether that was the same too often (DOT E14).
-fn counts_as_recurring(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    let limit = turn.graph.limits().same_failures;
-    let record = turn.run.record_mut(node)?;
+fn counts_as_recurring(transition: &mut Transition<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    let limit = transition.graph.limits().same_failures;
+    let record = transition.run.record_mut(node)?;
     let Some(signature) = record.failure.as_deref().map(signature) else { return Ok(false) };
     let before = record.recurrence.take().filter(|before| before.signature == signature);
     let count = before.map_or(0, |before| before.count).saturating_add(1);
@@ -147,12 +150,12 @@ fn signature(failure: &Failure) -> u64 {
 
 /// Describes the newest attempt's failure where no gate ran.
 pub(super) fn failure_without_gate(
-    turn: &Turn<'_>,
+    transition: &Transition<'_>,
     node: &NodeId,
     what: Failing,
 ) -> Result<Failure, Refusal> {
     Ok(Failure {
-        attempt: turn.run.record(node)?.tally.attempt,
+        attempt: transition.run.record(node)?.tally.attempt,
         what,
         duration: Duration::ZERO,
         stdout: Excerpt::default(),

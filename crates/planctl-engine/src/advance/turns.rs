@@ -1,18 +1,20 @@
 //! Staleness in turns (G-32, X-31): a turn is a worker's report or the evaluation of a gate, and progress is one more node that
 //! is met. A loop that goes round without getting further is stale, too.
 
-use crate::effect::{Effect, Reason, Work};
-use crate::event::{AgentSaid, Event, HarnessResult, Refusal};
+use crate::ask::Reason;
+use crate::effect::{Effect, Work};
+use crate::event::{AgentSaid, Event, HarnessResult};
 use crate::fact::Fact;
 use crate::ids::NodeId;
+use crate::refusal::Refusal;
 use crate::run::RunStatus;
 
-use super::{Turn, pace};
+use super::{Transition, pace};
 
 /// Counts a turn, and escalates the next attempt where there were too many without progress.
-pub(super) fn count_turn(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
-    let Some(limit) = turn.graph.limits().stale_after_turns else { return Ok(()) };
-    let head = &mut turn.run.head;
+pub(super) fn count_turn(transition: &mut Transition<'_>, event: &Event) -> Result<(), Refusal> {
+    let Some(limit) = transition.graph.limits().stale_after_turns else { return Ok(()) };
+    let head = &mut transition.run.head;
     let settled = head.settled;
     let met = settled.total() - settled.failed;
     let (is_turn, is_gate) = match event {
@@ -33,20 +35,20 @@ pub(super) fn count_turn(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refus
         (head.met_most, head.turns) = (met, 0);
     }
     // Reported work is judged first: the run may get further by it.
-    let is_judged = is_gate || turn.facts.iter().any(|fact| matches!(fact, Fact::NodeObserved { .. }));
-    let head = &mut turn.run.head;
+    let is_judged = is_gate || transition.facts.iter().any(|fact| matches!(fact, Fact::NodeObserved { .. }));
+    let head = &mut transition.run.head;
     if !is_judged || head.turns <= limit || head.status != RunStatus::Active {
         return Ok(());
     }
     let turns = std::mem::take(&mut head.turns);
-    let seconds = turn.now.since(head.moved_at).as_secs();
-    let next: Vec<NodeId> = turn.effects.iter().filter_map(next_attempt).collect();
+    let seconds = transition.now.since(head.moved_at).as_secs();
+    let next: Vec<NodeId> = transition.effects.iter().filter_map(next_attempt).collect();
     if !next.is_empty() {
-        turn.facts.push(Fact::PlanExpired { seconds, turns: Some(turns) });
+        transition.facts.push(Fact::PlanExpired { seconds, turns: Some(turns) });
     }
     for node in next {
-        turn.withdraw(&node)?;
-        pace::escalate(turn, &node, Reason::Stale, None, None)?;
+        transition.withdraw(&node)?;
+        pace::escalate(transition, &node, Reason::Stale, None, None)?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use crate::condition::Condition;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
 use crate::observation::OutputCheck;
+use crate::outcome::Outcome;
 use crate::pace::{Level, PaceLevel};
-use crate::run::Outcome;
 
 /// One place in the graph.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -129,6 +129,21 @@ pub enum ChildApproval {
     Ask,
     /// The approval of this plan covers it too, as its text was then.
     Inherit,
+}
+
+impl ChildApproval {
+    /// Returns the word as plans have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ChildApproval::Ask => "ask",
+            ChildApproval::Inherit => "inherit",
+        }
+    }
+
+    /// Returns the approver that a word of a plan means.
+    pub fn from_word(word: &str) -> Option<ChildApproval> {
+        [ChildApproval::Ask, ChildApproval::Inherit].into_iter().find(|approval| approval.word() == word)
+    }
 }
 
 /// A command without an agent.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Confirmation, Edge, GraphDefect, GraphParts, NodeKind, On};
 use crate::ids::NodeId;
+use crate::outcome::Outcome;
 use crate::pace;
-use crate::run::Outcome;
 
 /// Refuses nodes that cannot be: two of one name, a second start, limits that can never be met.
 pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
 use crate::ids::NodeId;
+use crate::outcome::Outcome;
 
 /// The branches that have come into a join since its fork was entered.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

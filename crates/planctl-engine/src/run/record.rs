@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arrivals, Failure, NodeState, Outcome};
+use super::{Arrivals, NodeState};
+use crate::ask::AskKind;
 use crate::budget::Spent;
 use crate::contract::{Contract, Ending, RedFirst, RehearsalResult, Tampering};
-use crate::effect::AskKind;
 use crate::event::Circumstances;
+use crate::failure::Failure;
 use crate::graph::{Carry, Node, NodeKind, Signal};
 use crate::ids::{Actor, Attempt, Digest, NodeId, Role, RunId};
 use crate::observation::Grade;
+use crate::outcome::Outcome;
 use crate::pace::Handover;
 
 /// The state and history of one node.

@@ -1,49 +1,11 @@
-//! Where a node stands, and how it settles.
+//! Where a node stands.
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::AskKind;
+use crate::ask::AskKind;
 use crate::ids::{Attempt, ItemId};
+use crate::outcome::Outcome;
 use crate::time::Timestamp;
-
-/// How a node settled.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// A gate of that very attempt passed.
-    Passed,
-    /// Its attempts are exhausted.
-    Failed,
-    /// It was left out.
-    Skipped,
-    /// A named person let it count as met.
-    Waived,
-    /// Its attempts are exhausted and the plan goes on.
-    Warned,
-}
-
-impl Outcome {
-    /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::Passed => "passed",
-            Outcome::Failed => "failed",
-            Outcome::Skipped => "skipped",
-            Outcome::Waived => "waived",
-            Outcome::Warned => "warned",
-        }
-    }
-
-    /// Returns the word by which conditions know it (DOT X3; one of [`crate::condition::STATUS_WORDS`]).
-    pub fn status_word(self) -> &'static str {
-        match self {
-            Outcome::Passed | Outcome::Waived => "success",
-            Outcome::Warned => "partial_success",
-            Outcome::Skipped => "skipped",
-            Outcome::Failed => "fail",
-        }
-    }
-}
 
 /// Where a node stands. A state with an item has exactly that item out.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

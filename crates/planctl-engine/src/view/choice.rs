@@ -1,6 +1,6 @@
 //! Why a run took one edge and not another (DOT E15).
 
-use crate::advance::{Choosing, Decider, Tried};
+use crate::choosing::{Choosing, Decider, Tried};
 use crate::condition::Weighed;
 use crate::fact::Fact;
 use crate::graph::{Edge, Graph, On, Signal};

@@ -7,7 +7,8 @@ use super::contract_words;
 use crate::fact::Fact;
 use crate::graph::{Edge, Graph, Node, NodeKind, On, Signal};
 use crate::ids::NodeId;
-use crate::run::{NodeState, Outcome, Record, Run, RunStatus};
+use crate::outcome::Outcome;
+use crate::run::{NodeState, Record, Run, RunStatus};
 
 /// The inputs of the three forms.
 #[derive(Clone, Copy, Debug)]

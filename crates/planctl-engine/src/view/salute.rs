@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::{ask_name, node_name, outcomes_line, sentence};
+use crate::ask::AskKind;
 use crate::budget::{Budget, Spent};
-use crate::effect::AskKind;
 use crate::fact::Fact;
 use crate::graph::{Graph, NodeKind, Subscription, Task};
 use crate::ids::{NodeId, Role};
+use crate::outcome::{End, Outcomes};
 use crate::pace::Level;
-use crate::run::{End, NodeState, Outcomes, Record, Run, RunStatus};
+use crate::run::{NodeState, Record, Run, RunStatus};
 use crate::time::Timestamp;
 
 /// How many of the last events the activity tells.

@@ -7,7 +7,7 @@ use crate::effect::SoFar;
 use crate::fact::Fact;
 use crate::graph::{Fidelity, Graph, Node};
 use crate::ids::NodeId;
-use crate::run::Outcome;
+use crate::outcome::Outcome;
 
 /// Returns how many of the newest facts are enough to tell what a fidelity tells; a node takes about four.
 pub fn so_far_facts(fidelity: Fidelity) -> u16 {

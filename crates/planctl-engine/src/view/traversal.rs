@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::fact::Fact;
 use crate::graph::{Graph, Node, NodeKind, On};
 use crate::ids::NodeId;
-use crate::run::{Outcome, Run};
+use crate::outcome::Outcome;
+use crate::run::Run;
 
 /// The most nodes of the path.
 pub const PATH_MAX: usize = 50;

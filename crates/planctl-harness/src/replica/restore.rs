@@ -11,7 +11,7 @@ use super::transfer::Transfer;
 use super::{Kind, Piece, Replica, ReplicaError, io_error};
 use crate::beneath::open_anywhere;
 use crate::git::git_head;
-use crate::scratch::remove_tree;
+use crate::removal::remove_tree;
 use crate::stamp::Stamp;
 use crate::walk::ENTRIES_MAX;
 

@@ -2,7 +2,17 @@
 
 use super::cgroups::Delegated;
 use super::restrict;
-use crate::isolation::Primitive;
+
+/// Describes what one primitive of isolation is worth on this host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Primitive {
+    /// Its name.
+    pub name: &'static str,
+    /// Says whether it can be used.
+    pub is_there: bool,
+    /// The finding, in a few words.
+    pub finding: String,
+}
 
 /// Lists the primitives behind the tiers; a look at settings only, nothing is tried.
 pub(crate) fn primitives() -> Vec<Primitive> {

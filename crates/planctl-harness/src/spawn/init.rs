@@ -22,8 +22,7 @@ use super::namespaces::{self, Tree};
 use super::restrict::Restrictions;
 use super::tree::{self, Reaper};
 use super::users::{self, Range, Users};
-use super::wire::{self, Confinement, Outcome, Request, Stage};
-use crate::proxy;
+use super::wire::{self, Confinement, Outcome, PROXY_PORT, Request, Stage};
 
 /// A confined command as its guardian has it.
 pub(super) struct Init {
@@ -165,7 +164,7 @@ impl First<'_> {
         confinement.hidden.extend(closed);
         namespaces::set_up_mounts(&confinement, trees).map_err(errno)?;
         if let Some(handoff) = self.handoff {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, proxy::PORT)).map_err(errno)?;
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT)).map_err(errno)?;
             wire::send(handoff, &[0], &[listener.as_fd()], SendFlags::empty()).map_err(errno)?;
         }
         let restrictions = Restrictions::behind_mounts(&confinement).map_err(errno)?;

@@ -13,6 +13,9 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+/// The port in the worker's network, where nothing else listens before it does.
+pub(crate) const PROXY_PORT: u16 = 3128;
+
 /// The most bytes in one packet; a longer message travels in a memory file.
 pub(crate) const PACKET_BYTES_MAX: usize = 32 * 1024;
 /// The most descriptors beside one packet.

@@ -3,7 +3,7 @@
 
 use crate::facts::Facts;
 use crate::syntax::shell::{
-    Arguments, Command, FileUse, Need, Part, Pipeline, Script, Simple, Test, Use, Word, needed,
+    Call, Command, FileUse, Need, Part, Pipeline, Script, Simple, Test, Use, Word, arguments, needed,
 };
 use crate::text::Span;
 
@@ -168,9 +168,9 @@ fn of_output(word: &Word, is_count: bool, is_some: bool) -> Option<Kind> {
 }
 
 fn is_git_diff(simple: &Simple) -> bool {
-    let mut words = simple.texts().into_iter().skip(1).filter(|word| !word.starts_with('-'));
-    let is_staged = || simple.texts().iter().any(|word| matches!(*word, "--cached" | "--staged"));
-    simple.name() == Some("git") && words.next() == Some("diff") && !is_staged()
+    let call = Call::of(&simple.words);
+    let is_staged = || call.words().iter().any(|word| matches!(*word, "--cached" | "--staged"));
+    call.is_of("git") && call.verb() == "diff" && !is_staged()
 }
 
 fn is_search(simple: &Simple) -> bool {
@@ -191,8 +191,7 @@ struct Search {
 impl Search {
     fn of(simple: &Simple) -> Option<Search> {
         let name = simple.name().filter(|name| matches!(*name, "grep" | "egrep" | "fgrep"))?;
-        let long = ["regexp", "file", "max-count", "include", "exclude", "after-context", "before-context"];
-        let read = Arguments::read(&simple.words[1..], "efmABCDd", &long);
+        let read = arguments(&simple.words);
         let mut given: Vec<&Word> = read.values("e", "regexp").collect();
         let mut files = read.positional.iter().copied();
         let is_listed = read.values("f", "file").next().is_some();

@@ -159,6 +159,16 @@ impl Levels {
         all.into_iter().map(|(_, name, wish)| (name, wish)).collect()
     }
 
+    /// Returns the wish for a code by its name.
+    pub(crate) fn wish_of(&self, code: Code) -> Option<Wish> {
+        self.codes.get(&code).map(|ranked| ranked.wish)
+    }
+
+    /// Says that no finding of a code is told, whatever its level.
+    pub(crate) fn hides(&self, code: Code) -> bool {
+        self.wish_of(code) == Some(Wish::Allow)
+    }
+
     /// Gives every finding the level that is wished for, and takes away what is allowed.
     pub fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
         diagnostics.retain_mut(|diagnostic| {

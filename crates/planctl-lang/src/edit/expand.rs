@@ -17,7 +17,7 @@ use crate::tree::parse::{heading, name_of, parse};
 use crate::tree::workflow::mentions;
 use crate::tree::{PlanTree, StepNumber, StepTree};
 use numbers::Numbers;
-use writer::Writer;
+use writer::TemplateExpander;
 
 /// The most characters an item may have.
 const ITEM_CHARACTERS_MAX: usize = 500;
@@ -84,7 +84,7 @@ pub fn expand_in_batches(
         let message = format!("the plan would have {steps} steps, and the limit is {STEPS_MAX}");
         return Err(vec![Diagnostic::new(Code::P008, message).at(Span::at(0), "").help("expand in parts")]);
     }
-    let mut writer = Writer {
+    let mut writer = TemplateExpander {
         source,
         numbers: Numbers::of(&parts, &lists),
         mentions: mentions(source, &tree),

@@ -67,9 +67,12 @@ fn try_format(source: &Source, before: &Portrait, levels: bool) -> Option<String
 fn has_odd_level(before: &Portrait, cares: &[Care]) -> bool {
     let levels = before.layout.parts.iter().filter_map(|part| match part.kind {
         PartKind::Step { level } => Some(level),
-        PartKind::Title | PartKind::Steps | PartKind::Field { .. } | PartKind::Refused | PartKind::Other => {
-            None
-        }
+        PartKind::Title
+        | PartKind::Steps
+        | PartKind::Field { .. }
+        | PartKind::Refused
+        | PartKind::Allow
+        | PartKind::Other => None,
     });
     levels.zip(cares.iter().skip(1)).any(|(level, care)| level != 3 && *care == Care::Nothing)
 }

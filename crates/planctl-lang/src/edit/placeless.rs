@@ -2,7 +2,7 @@
 
 use crate::text::{Span, Spanned};
 use crate::tree::workflow::Library;
-use crate::tree::{ContractTree, Frontmatter, PlanTree, StepTree};
+use crate::tree::{Allow, ContractTree, Frontmatter, PlanTree, StepTree};
 
 fn clear_span<T>(value: &mut Spanned<T>) {
     value.span = Span::default();
@@ -32,6 +32,7 @@ pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
         steps_meant,
         steps: _,
         flow,
+        allows,
     } = &mut tree;
     let Frontmatter { span, kind, status, owner, library, unknown } = frontmatter;
     strip_library(library);
@@ -46,6 +47,11 @@ pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
     red_first.iter_mut().for_each(clear_span);
     *steps_heading = steps_heading.map(|_| Span::default());
     *steps_meant = steps_meant.map(|_| Span::default());
+    for Allow { code, reason, span } in allows.iter_mut() {
+        clear_span(code);
+        clear_span(reason);
+        *span = Span::default();
+    }
     for flow in flow.iter_mut() {
         clear_span(flow);
         flow.value.iter_mut().for_each(clear_span);
@@ -88,13 +94,16 @@ pub(super) fn strip_step(mut step: StepTree) -> StepTree {
         min_tests,
         locks,
         workspace,
+        plan,
+        folder,
+        approval,
         node: _,
         unread,
     } = &mut step;
     clear_span(number);
     (*heading, *end) = (Span::default(), 0);
     clear_span(title);
-    [mark, status, target, intent, task, judge, judge_by, when, for_each, gate]
+    [mark, status, target, intent, task, judge, judge_by, when, for_each, gate, plan, folder]
         .into_iter()
         .flatten()
         .for_each(clear_span);
@@ -111,6 +120,7 @@ pub(super) fn strip_step(mut step: StepTree) -> StepTree {
     needed_templates.iter_mut().for_each(clear_span);
     min_tests.iter_mut().for_each(clear_span);
     workspace.iter_mut().for_each(clear_span);
+    approval.iter_mut().for_each(clear_span);
     unread.sort_unstable();
     step
 }

@@ -3,6 +3,7 @@
 use planctl_engine::{Contract, OutputCheck};
 
 use crate::syntax::written::VerifyType;
+use crate::text::shell_quoted;
 use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::NodeTree;
 
@@ -18,7 +19,7 @@ pub(super) fn with_output_check(node: &NodeTree, contract: Contract) -> Contract
          if ! {test}; then printf '%s\\n' {} >&2; exit 1; fi",
         contract.command,
         contract.expect,
-        quoted(&what)
+        shell_quoted(&what)
     );
     Contract { digest: digest_of_text(&command), command, expect: 0, ..contract }
 }
@@ -30,13 +31,16 @@ fn test(node: &NodeTree) -> Option<(String, String)> {
         VerifyType::OutputContains => {
             let value = value()?;
             Some((
-                format!("[[ $output == *{}* ]]", quoted(&value)),
+                format!("[[ $output == *{}* ]]", shell_quoted(&value)),
                 format!("the output does not contain: {value}"),
             ))
         }
         VerifyType::OutputNotContains => {
             let value = value()?;
-            Some((format!("[[ $output != *{}* ]]", quoted(&value)), format!("the output contains: {value}")))
+            Some((
+                format!("[[ $output != *{}* ]]", shell_quoted(&value)),
+                format!("the output contains: {value}"),
+            ))
         }
         VerifyType::AnyOutput => Some((
             "[[ $output == *[![:space:]]* ]]".to_owned(),
@@ -56,8 +60,4 @@ pub(super) fn check_of(node: &NodeTree) -> Option<OutputCheck> {
         VerifyType::ExitCodeZero => Some(OutputCheck::ExitCodeZero),
         VerifyType::FileExists | VerifyType::Manual => None,
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

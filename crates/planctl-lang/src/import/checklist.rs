@@ -1,6 +1,6 @@
 //! Check lists: each box that stands in no other is a step.
 
-use super::lists::{self, Line};
+use super::lists::{self, ListLine};
 use super::{Task, TaskList};
 
 pub(super) fn read(text: &str) -> TaskList {
@@ -10,7 +10,7 @@ pub(super) fn read(text: &str) -> TaskList {
     let mut own: Option<(usize, bool)> = None;
     for line in lists::lines(text) {
         match line {
-            Line::Heading { level, text } => {
+            ListLine::Heading { level, text } => {
                 if level == 1 && list.title.is_none() {
                     list.title = lists::title(text);
                 } else {
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str) -> TaskList {
                 }
                 own = None;
             }
-            Line::Box(found) => match own.filter(|(indent, _)| found.indent > *indent) {
+            ListLine::Box(found) => match own.filter(|(indent, _)| found.indent > *indent) {
                 Some((_, is_open)) if found.is_done || !is_open => list.done.push(found.text.to_owned()),
                 Some(_) => push(&mut list, format!("- {}", found.text)),
                 None if found.is_done => {
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> TaskList {
                     own = Some((found.indent, true));
                 }
             },
-            Line::Text(text) => {
+            ListLine::Text(text) => {
                 if own.is_some_and(|(_, is_open)| is_open) && text.starts_with([' ', '\t']) {
                     push(&mut list, text.trim().to_owned());
                 }

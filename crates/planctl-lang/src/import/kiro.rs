@@ -1,7 +1,7 @@
 //! Task lists of Kiro's specs: `- [ ] 1. Task`, `- [ ] 1.1 Part`, details and `_Requirements: 1.1_` below. A task without parts is
 //! a step, and so is each part.
 
-use super::lists::{self, CheckBox, Line};
+use super::lists::{self, CheckBox, ListLine};
 use super::{Task, TaskList};
 
 pub(super) fn read(text: &str) -> TaskList {
@@ -11,12 +11,12 @@ pub(super) fn read(text: &str) -> TaskList {
     let mut is_open = false;
     for (at, line) in lines.iter().enumerate() {
         match line {
-            Line::Heading { level: 1, text } => {
+            ListLine::Heading { level: 1, text } => {
                 list.title = list.title.or_else(|| lists::title(text));
                 is_open = false;
             }
-            Line::Heading { .. } => is_open = false,
-            Line::Box(found) => {
+            ListLine::Heading { .. } => is_open = false,
+            ListLine::Box(found) => {
                 let is_part = lists::dotted(found.text).is_some();
                 is_open = false;
                 if !is_part {
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> TaskList {
                     is_open = true;
                 }
             }
-            Line::Text(text) => {
+            ListLine::Text(text) => {
                 let said = text.trim();
                 if let Some(task) = list.tasks.last_mut().filter(|_| is_open && !said.is_empty()) {
                     let said = said.trim_start_matches(['-', '*', '+', ' ']).replace("**", "");
@@ -54,7 +54,8 @@ fn task(found: &CheckBox<'_>, around: Option<&str>) -> Task {
 }
 
 // The next check box is a part.
-fn has_parts(rest: &[Line<'_>]) -> bool {
-    let next = rest.iter().find_map(|line| if let Line::Box(found) = line { Some(found.text) } else { None });
+fn has_parts(rest: &[ListLine<'_>]) -> bool {
+    let next =
+        rest.iter().find_map(|line| if let ListLine::Box(found) = line { Some(found.text) } else { None });
     next.is_some_and(|text| lists::dotted(text).is_some())
 }

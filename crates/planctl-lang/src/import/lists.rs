@@ -6,7 +6,7 @@ use crate::syntax::source::Source;
 use crate::tree::parse::heading;
 
 /// A line of a task list.
-pub(super) enum Line<'a> {
+pub(super) enum ListLine<'a> {
     /// A heading.
     Heading { level: usize, text: &'a str },
     /// A check box.
@@ -26,7 +26,7 @@ pub(super) struct CheckBox<'a> {
 }
 
 /// Reads the lines of a text; comments and the frontmatter are left out.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(super) fn lines(text: &str) -> Vec<ListLine<'_>> {
     let body =
         text.strip_prefix("---\n").and_then(|rest| Some(rest.split_once("\n---\n")?.1)).unwrap_or(text);
     let source = Source::new("", body);
@@ -36,18 +36,18 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     for (line, kind) in body.lines().zip(kinds) {
         match kind {
             LineKind::Text => found.push(read(line)),
-            LineKind::Fence(_) => found.push(Line::Text(line)),
+            LineKind::Fence(_) => found.push(ListLine::Text(line)),
             LineKind::Opaque => {}
         }
     }
     found
 }
 
-fn read(line: &str) -> Line<'_> {
+fn read(line: &str) -> ListLine<'_> {
     if let Some(heading) = heading::heading(line, 0) {
-        return Line::Heading { level: heading.level, text: heading.text };
+        return ListLine::Heading { level: heading.level, text: heading.text };
     }
-    check_box(line).map_or(Line::Text(line), Line::Box)
+    check_box(line).map_or(ListLine::Text(line), ListLine::Box)
 }
 
 // `  - [x]* Add X`
@@ -69,14 +69,14 @@ pub(super) fn origin(source: &Source) -> Option<Origin> {
     let lines = lines(source.text());
     let boxes: Vec<&CheckBox<'_>> = lines
         .iter()
-        .filter_map(|line| if let Line::Box(found) = line { Some(found) } else { None })
+        .filter_map(|line| if let ListLine::Box(found) = line { Some(found) } else { None })
         .collect();
     if boxes.is_empty() {
         return None;
     }
     let any_box = |fits: fn(&str) -> bool| boxes.iter().any(|found| fits(found.text));
     let any_heading = |fits: fn(&str) -> bool| {
-        lines.iter().any(|line| matches!(line, Line::Heading { text, .. } if fits(text)))
+        lines.iter().any(|line| matches!(line, ListLine::Heading { text, .. } if fits(text)))
     };
     let path = source.path().replace('\\', "/");
     let in_folder = |folder: &str| path.starts_with(folder) || path.contains(&format!("/{folder}"));

@@ -1,6 +1,6 @@
 //! Task lists of OpenSpec's changes: `## 1. Section` with `- [ ] 1.1 Item`. A section is a step.
 
-use super::lists::{self, Line};
+use super::lists::{self, ListLine};
 use super::{Task, TaskList};
 
 pub(super) fn read(text: &str) -> TaskList {
@@ -9,13 +9,13 @@ pub(super) fn read(text: &str) -> TaskList {
     let mut is_begun = false;
     for line in lists::lines(text) {
         match line {
-            Line::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
-            Line::Heading { text, .. } => {
+            ListLine::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
+            ListLine::Heading { text, .. } => {
                 section = Some(lists::numbered(text).unwrap_or(text));
                 is_begun = false;
             }
-            Line::Box(found) if found.is_done => list.done.push(found.text.to_owned()),
-            Line::Box(found) => {
+            ListLine::Box(found) if found.is_done => list.done.push(found.text.to_owned()),
+            ListLine::Box(found) => {
                 match list.tasks.last_mut().filter(|_| is_begun) {
                     Some(task) => task.body.push(format!("- {}", found.text)),
                     None => list.tasks.push(Task {
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> TaskList {
                 }
                 is_begun = section.is_some();
             }
-            Line::Text(text) => {
+            ListLine::Text(text) => {
                 if let Some(task) = list.tasks.last_mut().filter(|_| is_begun && !text.trim().is_empty()) {
                     task.body.push(text.to_owned());
                 }

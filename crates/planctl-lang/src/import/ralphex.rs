@@ -1,9 +1,9 @@
 //! Plans of ralphex: `### Task 1: Title` with check boxes; `## Validation Commands` judge every task.
 
-use super::lists::{self, Line};
+use super::lists::{self, ListLine};
 use super::{Task, TaskList};
 
-enum Place {
+enum FilePart {
     Head,
     Overview,
     Commands,
@@ -19,18 +19,18 @@ struct Section {
 
 pub(super) fn read(text: &str) -> TaskList {
     let mut list = TaskList::default();
-    let mut place = Place::Head;
+    let mut place = FilePart::Head;
     for line in lists::lines(text) {
         match line {
-            Line::Heading { level, text } => {
+            ListLine::Heading { level, text } => {
                 let next = place_of(level, text);
-                if matches!(place, Place::Head) && level == 1 {
+                if matches!(place, FilePart::Head) && level == 1 {
                     list.title = lists::title(text);
                 }
                 close(std::mem::replace(&mut place, next), &mut list);
             }
-            Line::Box(found) => match &mut place {
-                Place::Task(section) => {
+            ListLine::Box(found) => match &mut place {
+                FilePart::Task(section) => {
                     section.boxes += 1;
                     if found.is_done {
                         list.done.push(found.text.to_owned());
@@ -39,20 +39,22 @@ pub(super) fn read(text: &str) -> TaskList {
                         section.task.body.push(format!("- {}", found.text));
                     }
                 }
-                Place::Head | Place::Overview | Place::Commands | Place::Elsewhere if found.is_done => {
+                FilePart::Head | FilePart::Overview | FilePart::Commands | FilePart::Elsewhere
+                    if found.is_done =>
+                {
                     list.done.push(found.text.to_owned());
                 }
-                Place::Head | Place::Overview | Place::Commands | Place::Elsewhere => {
+                FilePart::Head | FilePart::Overview | FilePart::Commands | FilePart::Elsewhere => {
                     list.left_out.push(format!("{} (it stands in no task)", found.text));
                 }
             },
-            Line::Text(text) => match &mut place {
-                Place::Commands => list.commands.extend(command(text)),
-                Place::Task(section) if !text.trim().is_empty() => section.task.body.push(text.to_owned()),
-                Place::Overview if list.about.is_none() && !text.trim().is_empty() => {
+            ListLine::Text(text) => match &mut place {
+                FilePart::Commands => list.commands.extend(command(text)),
+                FilePart::Task(section) if !text.trim().is_empty() => section.task.body.push(text.to_owned()),
+                FilePart::Overview if list.about.is_none() && !text.trim().is_empty() => {
                     list.about = Some(text.trim().to_owned());
                 }
-                Place::Head | Place::Overview | Place::Task(_) | Place::Elsewhere => {}
+                FilePart::Head | FilePart::Overview | FilePart::Task(_) | FilePart::Elsewhere => {}
             },
         }
     }
@@ -60,22 +62,22 @@ pub(super) fn read(text: &str) -> TaskList {
     list
 }
 
-fn place_of(level: usize, text: &str) -> Place {
+fn place_of(level: usize, text: &str) -> FilePart {
     match lists::task_title(text) {
         Some(title) => {
             let task = Task { title: title.to_owned(), ..Task::default() };
-            Place::Task(Section { task, boxes: 0, open: 0 })
+            FilePart::Task(Section { task, boxes: 0, open: 0 })
         }
-        None if text.eq_ignore_ascii_case("Validation Commands") => Place::Commands,
-        None if text.eq_ignore_ascii_case("Overview") => Place::Overview,
-        None if level == 1 => Place::Head,
-        None => Place::Elsewhere,
+        None if text.eq_ignore_ascii_case("Validation Commands") => FilePart::Commands,
+        None if text.eq_ignore_ascii_case("Overview") => FilePart::Overview,
+        None if level == 1 => FilePart::Head,
+        None => FilePart::Elsewhere,
     }
 }
 
 // A task whose boxes are all ticked is done.
-fn close(place: Place, list: &mut TaskList) {
-    let Place::Task(Section { task, boxes, open }) = place else { return };
+fn close(place: FilePart, list: &mut TaskList) {
+    let FilePart::Task(Section { task, boxes, open }) = place else { return };
     if open > 0 || boxes == 0 {
         list.tasks.push(task);
     } else {

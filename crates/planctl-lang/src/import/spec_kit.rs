@@ -1,6 +1,6 @@
 //! Task lists of spec-kit: `- [ ] T001 [P] [US1] Description with a path`, below phases.
 
-use super::lists::{self, Line};
+use super::lists::{self, ListLine};
 use super::{Task, TaskList};
 
 pub(super) fn read(text: &str) -> TaskList {
@@ -14,13 +14,13 @@ pub(super) fn read(text: &str) -> TaskList {
     let mut follows_parallel = false;
     for line in lists::lines(text) {
         match line {
-            Line::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
-            Line::Heading { level: 2, text } => {
+            ListLine::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
+            ListLine::Heading { level: 2, text } => {
                 (phase, goal, follows_parallel) = (Some(text.to_owned()), None, false);
                 test = None;
             }
-            Line::Heading { .. } => {}
-            Line::Text(text) => {
+            ListLine::Heading { .. } => {}
+            ListLine::Text(text) => {
                 let said = text.trim().replace("**", "");
                 if let Some(said) = said.strip_prefix("Goal:").or_else(|| said.strip_prefix("Purpose:")) {
                     goal = Some(said.trim().to_owned());
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> TaskList {
                     task.body.push(said);
                 }
             }
-            Line::Box(found) => {
+            ListLine::Box(found) => {
                 let (id, rest) = lists::task_id(found.text).unwrap_or(("", found.text));
                 let (tags, what) = tags(rest);
                 let title = if id.is_empty() { what.to_owned() } else { format!("{id} {what}") };

@@ -23,7 +23,7 @@ pub(super) fn plan(origin: Origin, list: TaskList, path: &str, owner: &str, besi
     for (why, left) in [("done", &list.done), ("left out", &list.left_out)] {
         if !left.is_empty() {
             let items: String = left.iter().map(|item| format!("- {}\n", line(item))).collect();
-            text.push_str(&format!("\n<!-- No step here, since it is {why} in {path}:\n{items}-->\n"));
+            text.push_str(&format!("\n<!-- Not imported, because it is {why} in {path}:\n{items}-->\n"));
         }
     }
     Imported {

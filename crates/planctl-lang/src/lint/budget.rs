@@ -1,6 +1,6 @@
 //! P5xx: a budget that no run of this many steps could keep.
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::duration_words;
 use crate::text::escape;
@@ -12,11 +12,13 @@ const STEP_TOKENS_MIN: u64 = 1_000;
 const STEP_MICRO_USD_MIN: u64 = 10_000;
 const STEP_SECONDS_MIN: u64 = 1;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = &lint.tree.budget else { return };
-    unenforceable(lint, found);
-    too_short(lint, found);
-    let steps = u64::try_from(lint.tree.steps.len()).unwrap_or(u64::MAX).max(1);
+pub(super) const LINT: Lint = Lint { codes: &[Code::P501, Code::P502], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(budget) = &context.tree.budget else { return };
+    unenforceable(context, found);
+    too_short(context, found);
+    let steps = u64::try_from(context.tree.steps.len()).unwrap_or(u64::MAX).max(1);
     let each = [
         (budget.value.tokens, STEP_TOKENS_MIN, "tokens", "1000 tokens"),
         (budget.value.micro_usd, STEP_MICRO_USD_MIN, "dollars", "one cent"),
@@ -38,10 +40,10 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // A step that may work longer than the whole plan has.
-fn too_short(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = &lint.tree.budget else { return };
+fn too_short(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(budget) = &context.tree.budget else { return };
     let Some(time) = budget.value.time else { return };
-    let timeouts = lint.tree.steps.iter().filter_map(|step| Some((step, step.timeout.as_ref()?)));
+    let timeouts = context.tree.steps.iter().filter_map(|step| Some((step, step.timeout.as_ref()?)));
     let longest = timeouts.max_by_key(|(_, timeout)| timeout.value);
     let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time) else { return };
     let message = format!(
@@ -55,14 +57,14 @@ fn too_short(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // An agent that reports no cost, and has no price, spends money that nobody counts.
-fn unenforceable(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = lint.tree.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some()) else {
+fn unenforceable(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(budget) = context.tree.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some()) else {
         return;
     };
     let is_call = |step: &&StepTree| step.node_kind() == Kind::Call;
-    let steps = lint.tree.steps.iter().filter(|step| !is_call(step));
+    let steps = context.tree.steps.iter().filter(|step| !is_call(step));
     let targets = steps.filter_map(|step| step.target.as_ref());
-    let facts = lint.facts;
+    let facts = context.facts;
     let is_unpriced = |role: &String| facts.unpriced_worker || facts.unpriced_roles.contains(role);
     let Some(target) = targets.into_iter().find(|target| is_unpriced(&target.value)) else {
         return;

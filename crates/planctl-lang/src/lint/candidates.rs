@@ -35,11 +35,16 @@ pub enum Obstacle {
     Unsafe(String),
 }
 
-/// Lists the contracts of a plan in the order of its steps. `found` are the findings about it at their own levels;
-/// `places` are paths that the copy stands for: a contract that names one of them would reach the original.
+/// Lists the contracts of a plan in the order of its steps. `found` are the findings about it at their own levels, also those
+/// that the plan allows; `places` are paths that the copy stands for: a contract that names one of them would reach the
+/// original.
 ///
 /// The marks in the file decide nothing, so every step counts as not done.
-pub fn candidates(tree: &PlanTree, found: &[Diagnostic], places: &[String]) -> Vec<Candidate> {
+pub fn candidates<'d>(
+    tree: &PlanTree,
+    found: impl IntoIterator<Item = &'d Diagnostic>,
+    places: &[String],
+) -> Vec<Candidate> {
     let scripts = Scripts::read(tree);
     let mut of_steps: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in found {

@@ -2,81 +2,41 @@
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
-use super::{Lint, effects, proof};
+use super::{Context, Lint, Needs};
 use crate::analysis::named_files;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::FileFact;
-use crate::facts::Trial;
-use crate::syntax::shell::{self, Reading, Script};
+use crate::syntax::shell::{self, Reading, Script, Trait};
 use crate::text::{Span, escape};
+use crate::tree::ContractTree;
 use crate::tree::parse::name_of;
-use crate::tree::{ContractTree, StepTree};
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let named = LazyCell::new(|| first_steps_naming(lint));
-    let mut earlier: HashMap<(&str, u8), &StepTree> = HashMap::new();
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        let (Some(contract), Some(reading)) = (&step.contract, lint.scripts.reading(at)) else { continue };
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P101, Code::P102, Code::P109], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let named = LazyCell::new(|| first_steps_naming(context));
+    for (at, step) in context.tree.steps.iter().enumerate() {
+        let (Some(contract), Some(reading)) = (&step.contract, context.scripts.reading(at)) else { continue };
         let mut of_step = Vec::new();
-        syntax(lint, contract, reading, &mut of_step);
+        syntax(context, contract, reading, &mut of_step);
         if let Reading::Read(script) = reading {
-            tools(lint, contract, script, &mut of_step);
-            scripts(
-                lint,
-                |path| named.get(path).is_some_and(|first| *first <= at),
-                contract,
-                script,
-                &mut of_step,
-            );
-            proof::lint(contract, script, &mut of_step);
-            if lint.order.is_linear() && shell::only_looks(script) {
-                of_step.extend(repeated(step, contract, &mut earlier));
-            }
-            effects::lint(contract, script, &mut of_step);
-        }
-        // A trial knows better than the text what changes.
-        let trial = step.fixed_number().and_then(|number| lint.facts.trials.get(&number));
-        if matches!(trial, Some(Trial::Tried(_))) {
-            of_step.retain(|diagnostic| !matches!(diagnostic.code, Code::P103 | Code::P105));
+            tools(context, contract, script, &mut of_step);
+            let is_named = |path: &str| named.get(path).is_some_and(|first| *first <= at);
+            scripts(context, is_named, contract, script, &mut of_step);
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
 }
 
-// A contract that looks at files alone, and passed for an earlier step, passes before this step's work.
-fn repeated<'a>(
-    step: &'a StepTree,
-    contract: &'a ContractTree,
-    earlier: &mut HashMap<(&'a str, u8), &'a StepTree>,
-) -> Option<Diagnostic> {
-    let expected = contract.expected();
-    let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
-    let first = match earlier.entry((contract.command.as_str(), expected)) {
-        Entry::Vacant(free) => {
-            free.insert(step);
-            return None;
-        }
-        Entry::Occupied(taken) if !is_guard => *taken.get(),
-        Entry::Occupied(_) => return None,
-    };
-    let number = escape(&first.number_text());
-    let message = format!("the contract is that of step {number}, so it passes before any work is done");
-    let repeated = Diagnostic::new(Code::P103, message).at(contract.span, "proves nothing of this step");
-    let place = first.contract.as_ref().map_or(first.heading, |contract| contract.span);
-    Some(repeated.at(place, "the same here").help(
-        "look at what this step adds; where it is meant to hold before the work, too, write `**guard:** yes`",
-    ))
-}
-
 // Our reader goes first; where it refuses, bash decides; where only bash accepts, we say that we could not look.
-fn syntax(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, found: &mut Vec<Diagnostic>) {
-    let bash = lint.facts.syntax.get(&contract.command);
+fn syntax(context: &Context<'_>, contract: &ContractTree, reading: &Reading, found: &mut Vec<Diagnostic>) {
+    let bash = context.facts.syntax.get(&contract.command);
     if let Some(Some(said)) = bash
         && !is_patterns_only(reading)
     {
-        return found.push(refused_by_bash(lint, contract, reading, said));
+        return found.push(refused_by_bash(context, contract, reading, said));
     }
     let accepted = matches!(bash, Some(None));
     match reading {
@@ -114,11 +74,16 @@ fn unchecked(contract: &ContractTree, message: &str) -> Diagnostic {
     unchecked.note("its commands, files and exit codes were not looked at")
 }
 
-fn refused_by_bash(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, said: &str) -> Diagnostic {
+fn refused_by_bash(
+    context: &Context<'_>,
+    contract: &ContractTree,
+    reading: &Reading,
+    said: &str,
+) -> Diagnostic {
     let (line, message) = bash_message(said);
     let span = match (reading, line) {
         (Reading::Refused { offset, .. }, _) => contract.in_plan(word_at(&contract.command, *offset)),
-        (_, Some(line)) => contract.line_in_plan(line, lint.source),
+        (_, Some(line)) => contract.line_in_plan(line, context.source),
         (_, None) => contract.span,
     };
     let label = match reading {
@@ -140,7 +105,7 @@ fn refused_by_bash(lint: &Lint<'_>, contract: &ContractTree, reading: &Reading, 
         None => (span, label, help),
     };
     let plan_line =
-        line.map(|line| lint.source.position(contract.line_in_plan(line, lint.source).start).line);
+        line.map(|line| context.source.position(contract.line_in_plan(line, context.source).start).line);
     let where_found = plan_line.map_or(String::new(), |line| format!("line {line}: "));
     Diagnostic::new(Code::P101, "the contract is not valid shell")
         .at(span, label)
@@ -195,10 +160,10 @@ fn word_at(script: &str, offset: usize) -> Span {
     Span::new(start, start + word.max(one))
 }
 
-fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+fn tools(context: &Context<'_>, contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let mut reported: Vec<String> = Vec::new();
     for started in shell::commands(script) {
-        let is_missing = lint.facts.commands.get(&started.name) == Some(&false);
+        let is_missing = context.facts.commands.get(&started.name) == Some(&false);
         // A blank that is none makes one name of two words; P004 says so.
         let is_misread = started.name.chars().any(|c| c.is_whitespace() && !c.is_ascii());
         if !is_missing || is_misread || reported.contains(&started.name) {
@@ -207,10 +172,10 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
         let name = escape(&started.name);
         let missing = Diagnostic::new(Code::P102, format!("`{name}` is not on the PATH"));
         let mut missing = missing.at(contract.in_plan(started.span), "no such program");
-        missing =
-            missing.note(format!("contracts run with this PATH, not with your shell's: {}", lint.facts.path));
+        missing = missing
+            .note(format!("contracts run with this PATH, not with your shell's: {}", context.facts.path));
         let known =
-            lint.facts.commands.iter().filter(|(_, is_there)| **is_there).map(|(name, _)| name.as_str());
+            context.facts.commands.iter().filter(|(_, is_there)| **is_there).map(|(name, _)| name.as_str());
         // A slip of the finger rarely hits the first letter: `pytest` is not `test`.
         let is_like = |name: &&str| name.as_bytes().first() == started.name.as_bytes().first();
         let near = did_you_mean(
@@ -225,25 +190,19 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
 }
 
 /// Returns the place of the first step that names each file.
-fn first_steps_naming<'a>(lint: &Lint<'a>) -> HashMap<&'a str, usize> {
+fn first_steps_naming<'a>(context: &Context<'a>) -> HashMap<&'a str, usize> {
     let mut named = HashMap::new();
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        for path in named_files(lint.order, at, step) {
+    for (at, step) in context.tree.steps.iter().enumerate() {
+        for path in named_files(context.order, at, step) {
             named.entry(path).or_insert(at);
         }
     }
     named
 }
 
-/// Programs that make programs.
-const BUILDERS: [&str; 21] = [
-    "bazel", "cargo", "cc", "clang", "cmake", "g++", "gcc", "go", "gradle", "just", "make", "meson", "mvn",
-    "ninja", "npm", "npx", "pnpm", "rustc", "tsc", "uv", "yarn",
-];
-
 // A script of the workspace may be made by a step up to this one; then its task names it.
 fn scripts(
-    lint: &Lint<'_>,
+    context: &Context<'_>,
     is_named: impl Fn(&str) -> bool,
     contract: &ContractTree,
     script: &Script,
@@ -252,12 +211,12 @@ fn scripts(
     let mut is_built = false;
     for started in shell::commands(script) {
         // A program that is built first is not there yet: `cargo build && ./target/debug/app`.
-        is_built |= BUILDERS.contains(&started.name.as_str());
+        is_built |= shell::brings(&started.name, Trait::Builds);
         if is_built || !started.name.contains('/') {
             continue;
         }
         let path = started.name.trim_start_matches("./");
-        if lint.facts.files.get(path) == Some(&FileFact::Missing) && !is_named(path) {
+        if context.facts.files.get(path) == Some(&FileFact::Missing) && !is_named(path) {
             let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(&started.name)));
             let absent = absent.level(Severity::Warning).at(contract.in_plan(started.span), "no such file");
             found.push(absent.help("mend the path, or let the task that makes it name it"));

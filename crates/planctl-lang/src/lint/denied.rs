@@ -1,11 +1,9 @@
 //! P404: contracts that do what the step's role may not bring about.
 
-use std::collections::BTreeSet;
-
 use super::safety::{Located, first_destructive, first_network};
-use super::{Lint, effects};
+use super::{Context, Lint, Needs, changes};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::shell::{self, Script};
+use crate::syntax::shell::{self, Script, Trait};
 use crate::text::escape;
 use crate::tree::parse::name_of;
 
@@ -22,18 +20,22 @@ struct Effect {
 const EFFECTS: [Effect; 4] = [
     Effect { names: &["network"], does: "reaches other machines", first: first_network },
     Effect { names: &["delete", "filesystem"], does: "destroys", first: first_destructive },
-    Effect { names: &["write", "filesystem"], does: "changes files", first: effects::first_change },
+    Effect { names: &["write", "filesystem"], does: "changes files", first: changes::first_change },
     Effect { names: &["system"], does: "changes the system", first: first_of_system },
 ];
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    if lint.facts.denied.is_empty() {
+pub(super) const LINT: Lint = Lint { codes: &[Code::P404], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if context.facts.denied.is_empty() {
         return;
     }
-    for (at, step) in lint.tree.steps.iter().enumerate() {
+    for (at, step) in context.tree.steps.iter().enumerate() {
         let Some(role) = step.target.as_ref().map(|target| target.value.as_str()) else { continue };
-        let (Some(denied), Some(contract)) = (lint.facts.denied.get(role), &step.contract) else { continue };
-        let Some(script) = lint.scripts.read_of(at) else { continue };
+        let (Some(denied), Some(contract)) = (context.facts.denied.get(role), &step.contract) else {
+            continue;
+        };
+        let Some(script) = context.scripts.read_of(at) else { continue };
         let mut said = Vec::new();
         for Effect { names, does, first } in EFFECTS {
             let Some(name) = names.iter().find(|name| denied.contains(**name)) else { continue };
@@ -57,39 +59,11 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 fn first_of_system(script: &Script) -> Located {
-    let known: BTreeSet<&str> = [
-        "sudo",
-        "doas",
-        "su",
-        "systemctl",
-        "service",
-        "mount",
-        "umount",
-        "useradd",
-        "usermod",
-        "userdel",
-        "sysctl",
-        "iptables",
-        "nft",
-        "modprobe",
-        "insmod",
-        "crontab",
-        "apt",
-        "apt-get",
-        "dnf",
-        "yum",
-        "apk",
-        "pacman",
-        "snap",
-    ]
-    .into();
     let mut first = None;
     shell::each_simple(script, &mut |simple| {
-        let words = shell::wrapped_commands(&simple.words);
-        let named =
-            words.into_iter().filter_map(|words| words.first()).find(|word| known.contains(word.text()));
-        if let (None, Some(word)) = (&first, named) {
-            first = Some((word.text().to_owned(), simple.span));
+        if first.is_none() {
+            let call = shell::calls(simple).find(|call| call.does(Trait::System));
+            first = call.map(|call| (call.name().to_owned(), simple.span));
         }
     });
     first

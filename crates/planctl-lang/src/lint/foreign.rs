@@ -1,6 +1,6 @@
 //! Texts with no step that planctl can read: plans of other tools, check lists, notes. One finding shows how a step is written.
 
-use super::Lint;
+use super::Context;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::import::Origin;
 use crate::syntax::markdown::{LineKind, Outline};
@@ -24,8 +24,8 @@ pub(crate) fn of_tool(source: &Source) -> Option<Diagnostic> {
 }
 
 /// Says that the text has no step, with its own first item as one.
-pub(super) fn finding(lint: &Lint<'_>) -> Diagnostic {
-    let source = lint.source;
+pub(super) fn finding(context: &Context<'_>) -> Diagnostic {
+    let source = context.source;
     let outline = Outline::read(source, 0);
     let lines = (0..source.line_count()).filter(|line| outline.kind(*line) == LineKind::Text);
     let spans: Vec<Span> = lines.map(|line| source.line_span(line)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::analysis::order::Order;
 use crate::analysis::plainly::Right;
 use crate::analysis::{Protected, rights_of_task};
@@ -13,9 +13,11 @@ use crate::text::Span;
 use crate::text::characters::escape;
 use crate::tree::parse::name_of;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
+pub(super) const LINT: Lint = Lint { codes: &[Code::P108], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step) in context.tree.steps.iter().enumerate() {
+        let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         // A step with `changes` has said which files it may change.
         if !step.changes.is_empty() {
             continue;
@@ -23,7 +25,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         let protected = Protected::of_step(step);
         let mut seen = BTreeSet::new();
         for judge in shell::judges(script) {
-            let Some((path, named, label)) = named_in_step(lint, lint.order, at, &judge.path) else {
+            let Some((path, named, label)) = named_in_step(context, context.order, at, &judge.path) else {
                 continue;
             };
             if protected.covers(&path) || !seen.insert(path.clone()) {
@@ -44,13 +46,14 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 
 // The file as the task changes it, where it is there before the step begins: a contract may run a file that its step makes.
 fn named_in_step(
-    lint: &Lint<'_>,
+    context: &Context<'_>,
     order: &Order,
     at: usize,
     judge: &str,
 ) -> Option<(String, Span, &'static str)> {
     let is_there = |path: &str| {
-        matches!(lint.facts.files.get(path), Some(FileFact::Regular { .. })) || order.is_made_before(path, at)
+        matches!(context.facts.files.get(path), Some(FileFact::Regular { .. }))
+            || order.is_made_before(path, at)
     };
     let is_beneath = |path: &str| path.strip_prefix(judge).is_some_and(|rest| rest.starts_with('/'));
     let rights = rights_of_task(order, at);

@@ -1,18 +1,20 @@
 //! P004 where a character looks like another: a person approves what they see, and bash runs what is there (DESIGN 3).
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::alike::{ascii_of, described};
 use crate::text::{Span, Spanned};
 use crate::tree::ContractTree;
 use crate::tree::parse::name_of;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    if lint.source.text().is_ascii() {
+pub(super) const LINT: Lint = Lint { codes: &[], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if context.source.text().is_ascii() {
         return;
     }
-    lint.tree.frontmatter.owner.iter().for_each(|owner| of_value(owner, found));
-    for step in &lint.tree.steps {
+    context.tree.frontmatter.owner.iter().for_each(|owner| of_value(owner, found));
+    for step in &context.tree.steps {
         let mut of_step = Vec::new();
         let values = step.target.iter().chain(&step.changes).chain(&step.protects);
         values.for_each(|value| of_value(value, &mut of_step));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Lint;
+use super::Context;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity};
 use crate::text::{Span, escape};
 use crate::tree::parse::name_of;
@@ -11,12 +11,12 @@ use crate::tree::{PlanTree, StepNumber};
 /// How many edits all findings together may carry; a plan that is all wrong has its fix at the first one only.
 const EDITS_MAX: usize = 10_000;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut of_numbers = Vec::new();
-    numbering(lint, &mut of_numbers);
+    numbering(context, &mut of_numbers);
     let faults = of_numbers.iter().filter(|found| found.code != Code::P012).count();
     if faults > 0
-        && let Some(fix) = renumber_fix(lint.tree)
+        && let Some(fix) = renumber_fix(context.tree)
     {
         let most = if faults * fix.edits.len() <= EDITS_MAX { faults } else { 1 };
         let carriers = of_numbers.iter_mut().filter(|found| found.code != Code::P012).take(most);
@@ -25,21 +25,21 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     found.append(&mut of_numbers);
 }
 
-fn numbering(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+fn numbering(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut first_use: BTreeMap<u32, Span> = BTreeMap::new();
     let mut expected = 1_u32;
-    for step in &lint.tree.steps {
+    for step in &context.tree.steps {
         let span = step.number.span;
         let number = match &step.number.value {
             StepNumber::Fixed(u32::MAX) => continue,
             StepNumber::Fixed(number) => *number,
             StepNumber::Template(text) => {
-                found.push(template(text, span, lint.source.path()).step(name_of(step)));
+                found.push(template(text, span, context.source.path()).step(name_of(step)));
                 continue;
             }
         };
         if let Some(first) = first_use.get(&number) {
-            let line = lint.source.position(first.start).line;
+            let line = context.source.position(first.start).line;
             let twice =
                 Diagnostic::new(Code::P013, format!("step {number} is there twice")).at(span, "again here");
             let twice = twice.at(*first, format!("first on line {line}"));

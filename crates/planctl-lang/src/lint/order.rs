@@ -12,7 +12,7 @@ use crate::tree::parse::name_of;
 
 /// The inputs of the findings about order.
 pub(super) struct Ordering<'a, 'b> {
-    pub lint: &'a super::Lint<'b>,
+    pub context: &'a super::Context<'b>,
     pub order: &'a Order,
     pub circles: Circles,
 }
@@ -30,7 +30,7 @@ impl Ordering<'_, '_> {
             return true;
         }
         let Some(part) = self.order.made_after(path, at) else { return false };
-        let steps = &self.lint.tree.steps;
+        let steps = &self.context.tree.steps;
         let (reader, maker) = (&steps[at], &steps[part.step]);
         let (number, later, title) = (reader.number_text(), maker.number_text(), escape(&maker.title.value));
         let message = format!("step {number} reads a file that only step {later} produces");
@@ -64,7 +64,7 @@ impl Ordering<'_, '_> {
 
     /// P212: the task reads, or the contract looks into, a file that is not there and that only a later step makes.
     pub(super) fn foreseen(&self, at: usize, found: &mut Vec<Diagnostic>) {
-        let step = &self.lint.tree.steps[at];
+        let step = &self.context.tree.steps[at];
         let subscribed: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
         let mut seen = BTreeSet::new();
         for mention in self.order.mentions_in_step(at) {
@@ -74,7 +74,7 @@ impl Ordering<'_, '_> {
             if !is_read || !self.order.is_made_later(path, at) || subscribed.contains(path) {
                 continue;
             }
-            let is_missing = self.lint.facts.files.get(path) == Some(&FileFact::Missing);
+            let is_missing = self.context.facts.files.get(path) == Some(&FileFact::Missing);
             if !is_missing || !seen.insert(path) {
                 continue;
             }
@@ -88,7 +88,7 @@ impl Ordering<'_, '_> {
     }
 
     fn too_early_mention(&self, step: &StepTree, mention: &Mention, part: Part) -> Diagnostic {
-        let maker = &self.lint.tree.steps[part.step];
+        let maker = &self.context.tree.steps[part.step];
         let (number, later) = (step.number_text(), maker.number_text());
         let (what, help) = if mention.role == Role::Judges {
             (
@@ -111,7 +111,7 @@ impl Ordering<'_, '_> {
 
     // Moves the step that makes before the one that reads, where nothing else is touched by that.
     fn reordered(&self, at: usize, maker: usize) -> Option<Vec<(Span, String)>> {
-        let steps = self.lint.tree.steps.get(at..=maker).filter(|steps| steps.len() <= MOVED_STEPS_MAX)?;
+        let steps = self.context.tree.steps.get(at..=maker).filter(|steps| steps.len() <= MOVED_STEPS_MAX)?;
         let first = steps.first()?.fixed_number()?;
         let is_counted = steps.iter().zip(first..).all(|(step, number)| step.fixed_number() == Some(number));
         let tells_order = |step: &StepTree| {
@@ -121,7 +121,7 @@ impl Ordering<'_, '_> {
         if !is_counted || steps.iter().any(tells_order) || !self.is_independent(at, maker) {
             return None;
         }
-        let source = self.lint.source;
+        let source = self.context.source;
         let newline = if source.text().contains("\r\n") { "\r\n" } else { "\n" };
         let moved = steps.last()?;
         let start = moved.heading.start;
@@ -140,7 +140,7 @@ impl Ordering<'_, '_> {
 
     // Says whether a step uses nothing that the steps from `at` up to it make.
     fn is_independent(&self, at: usize, maker: usize) -> bool {
-        let subscribed = self.lint.tree.steps[maker].subscribed_files().map(|(path, _)| path);
+        let subscribed = self.context.tree.steps[maker].subscribed_files().map(|(path, _)| path);
         let named = self.order.mentions_in_step(maker).iter().map(|mention| mention.path.as_str());
         subscribed.chain(named).all(|path| {
             let parts = self.order.parts(path);
@@ -170,11 +170,11 @@ pub(super) struct Circles {
 
 impl Circles {
     // Edges lead from a step that subscribes to a missing file to the only step that makes it.
-    pub(super) fn read(lint: &super::Lint<'_>, order: &Order) -> Circles {
+    pub(super) fn read(context: &super::Context<'_>, order: &Order) -> Circles {
         let mut needs: BTreeMap<usize, Vec<Need>> = BTreeMap::new();
-        for (at, step) in lint.tree.steps.iter().enumerate() {
+        for (at, step) in context.tree.steps.iter().enumerate() {
             for (path, span) in step.subscribed_files() {
-                if lint.facts.files.get(path) != Some(&FileFact::Missing) {
+                if context.facts.files.get(path) != Some(&FileFact::Missing) {
                     continue;
                 }
                 let Some(made) = only_maker(order, path).filter(|made| made.step != at) else { continue };
@@ -201,9 +201,9 @@ impl Circles {
     }
 
     /// P204: each circle once, with what is needed and made along it.
-    pub(super) fn report(&self, lint: &super::Lint<'_>, found: &mut Vec<Diagnostic>) {
+    pub(super) fn report(&self, context: &super::Context<'_>, found: &mut Vec<Diagnostic>) {
         for ring in &self.rings {
-            let name = |at: usize| lint.tree.steps[at].number_text();
+            let name = |at: usize| context.tree.steps[at].number_text();
             let shown = ring.iter().take(RING_SHOWN_MAX);
             let mut cycle: Vec<String> = shown.clone().map(|(reader, _)| name(*reader)).collect();
             if ring.len() > RING_SHOWN_MAX {
@@ -221,7 +221,7 @@ impl Circles {
                     circle.at(need.made, format!("step {} makes `{}`", name(need.maker), escape(&need.path)));
             }
             let help = "no order of the steps can work: let one of them do without the other's file, or split it in two";
-            let first = ring.first().and_then(|(reader, _)| lint.tree.steps.get(*reader));
+            let first = ring.first().and_then(|(reader, _)| context.tree.steps.get(*reader));
             let circle = circle.help(help);
             found.push(match first {
                 Some(step) => circle.step(name_of(step)),

@@ -1,18 +1,52 @@
 //! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
 
+use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status};
+use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status, Trait};
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
+use crate::tree::workflow::Kind;
 
-pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    let before = found.len();
-    outcome(contract, script, found);
-    if found.len() == before {
-        shell::doubtful(script).iter().for_each(|doubt| found.push(doubt_finding(contract, doubt)));
-        count(contract, script, found);
-    }
-    lint_masked(contract, script, found);
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P104, Code::P110, Code::P113], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    context.each_script(found, |ReadContract { step, contract, script }, found| {
+        let before = found.len();
+        unclosed(contract, script, found);
+        if found.len() == before {
+            outcome(contract, script, found);
+        }
+        if found.len() == before {
+            let is_told = |doubt: &&Doubt| match doubt {
+                Doubt::ThisPlan { .. } => {
+                    contract.expected() == 0 && context.facts.plan_is_inside != Some(false)
+                }
+                Doubt::AnyLine(_) | Doubt::EitherVerdict { .. } | Doubt::Unset(..) => true,
+            };
+            let doubts = shell::doubtful(script);
+            found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
+            // A call is run for what it prints.
+            if step.node_kind() != Kind::Call {
+                count(contract, script, found);
+            }
+        }
+        lint_masked(contract, script, found);
+    });
+}
+
+// `[ -f x`: bash says that the bracket is missing, and the test fails whatever is there.
+fn unclosed(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+    shell::each_simple(script, &mut |simple| {
+        let is_closed = simple.words.last().is_some_and(|last| last.raw == "]");
+        if simple.name() != Some("[") || is_closed {
+            return;
+        }
+        let end = simple.words.last().map_or(simple.span.end, |last| last.span.end);
+        let unclosed = Diagnostic::new(Code::P113, "`[` has no `]`, so this test fails whatever is there");
+        let unclosed = unclosed.at(contract.in_plan(simple.span), "`]` is missing at its end");
+        found.push(unclosed.help("write ` ]` behind it").fix(contract.in_plan(Span::at(end)), " ]", false));
+    });
 }
 
 fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
@@ -86,6 +120,20 @@ fn doubt_finding(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
         Doubt::AnyLine(span) => Diagnostic::new(Code::P104, "the contract hardly can fail: its search finds any line")
             .at(contract.in_plan(*span), "every line matches")
             .help("search for a text that is there only when the step is done; for a file with content, `test -s FILE`"),
+        Doubt::Unset(span, name) => {
+            let name = escape(name);
+            let message = format!("the contract hardly can fail: nothing sets `{name}`, so it is empty");
+            Diagnostic::new(Code::P104, message)
+                .at(contract.in_plan(*span), "set nowhere in the contract")
+                .help("mend the name, or keep in it what is to be empty")
+        }
+        Doubt::ThisPlan { span, is_wanted } => {
+            let (code, can) = if *is_wanted { (Code::P104, "fail") } else { (Code::P113, "pass") };
+            let message = format!("the contract hardly can {can}: its search finds this plan, which has the text, too");
+            Diagnostic::new(code, message)
+                .at(contract.in_plan(*span), "the plan has it here")
+                .help("name the folders that are meant, or leave the plan out: `--exclude-dir=plans`")
+        }
         Doubt::EitherVerdict { span, good, bad } => {
             let message = "the contract hardly can fail: its search finds one verdict as well as the other";
             let label = format!("finds `{}` and `{}`", escape(good), escape(bad));
@@ -100,7 +148,7 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
     let Some(item) = script.items.last() else { return };
     if let [only] = script.items.as_slice()
         && let ([], [Command::Simple(simple)]) = (only.rest.as_slice(), only.first.commands.as_slice())
-        && let Some((what, help)) = teller(&simple.texts())
+        && let Some((what, help)) = teller(simple)
     {
         let message = format!("the contract hardly can fail: `{what}` succeeds whatever it finds");
         let finding = Diagnostic::new(Code::P104, message);
@@ -117,39 +165,15 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
 }
 
 // Programs that say what they find, and end with 0 all the same.
-fn teller(words: &[&str]) -> Option<(&'static str, &'static str)> {
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    let short = |letter: char| {
-        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
-    };
-    let verb = shell::git_verb(words).and_then(|at| words.get(at)).copied();
-    match words {
-        ["git", ..] if verb == Some("diff") && !has(&["--quiet", "--exit-code", "--check"]) => {
-            Some(("git diff", "let it say by its exit code: `git diff --quiet`"))
-        }
-        ["git", ..] if verb == Some("status") => {
-            Some(("git status", "compare what it prints: `test -z \"$(git status --porcelain)\"`"))
-        }
-        ["jq", ..] if !short('e') && !has(&["--exit-status"]) => {
-            let signs = ["==", "!=", ">", "<", "any(", "all(", "has(", "test("];
-            let compares = words.iter().any(|word| signs.iter().any(|sign| word.contains(sign)));
-            compares.then_some(("jq", "let it say by its exit code: `jq -e`"))
-        }
-        ["curl", ..] if !short('f') && !has(&["--fail", "--fail-with-body"]) => {
-            Some(("curl", "let it fail where the server refuses: `curl -f`"))
-        }
-        ["make", ..] if short('n') || has(&["--dry-run", "--just-print"]) => {
-            Some(("make -n", "let it make: without `-n`"))
-        }
-        ["pytest", ..] if has(&["--collect-only", "--co"]) => {
-            Some(("pytest --collect-only", "let it run the tests: without `--collect-only`"))
-        }
-        ["python" | "python3", "-c", code, ..] => {
-            let is_printed = code.trim_start().starts_with("print(") && !code.contains([';', '\n']);
-            is_printed.then_some(("print", "let Python fail where it does not hold: `assert …`"))
-        }
-        _ => None,
+fn teller(simple: &Simple) -> Option<(&'static str, &'static str)> {
+    let call = shell::calls(simple).last()?;
+    if let [_, "-c", code, ..] = call.words()
+        && (call.is_of("python") || call.is_of("python3"))
+    {
+        let is_printed = code.trim_start().starts_with("print(") && !code.contains([';', '\n']);
+        return is_printed.then_some(("print", "let Python fail where it does not hold: `assert …`"));
     }
+    call.traits().find_map(|what| if let Trait::Tells(name, help) = what { Some((name, help)) } else { None })
 }
 
 fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
@@ -186,6 +210,11 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
                 "",
                 "look at the variable at the end, in the same shell: a part of a pipe is one of its own",
             ),
+            Lost::Empty => (
+                "where nothing comes in, nothing is checked, and the contract passes",
+                "`-r` runs nothing on empty input",
+                "leave `-r` out, or check first that there is something: `test -n \"$(…)\"`",
+            ),
             Lost::Skipped => (
                 "where this fails, the contract passes without another check",
                 "decides whether anything is checked",
@@ -194,9 +223,13 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
         };
         let label = match &masked.how {
             Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
-            Lost::Dropped | Lost::Piped | Lost::Round | Lost::Found | Lost::Local | Lost::Skipped => {
-                label.to_owned()
-            }
+            Lost::Dropped
+            | Lost::Piped
+            | Lost::Round
+            | Lost::Found
+            | Lost::Local
+            | Lost::Empty
+            | Lost::Skipped => label.to_owned(),
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }

@@ -1,6 +1,6 @@
 //! P122: a question of a draft that nobody has answered, which stands in the plan as a comment.
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, escape};
 
@@ -9,10 +9,12 @@ const BEGINNING: &str = "<!-- open question ";
 /// The most characters of a question that a finding shows.
 const CHARACTERS_MAX: usize = 200;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) const LINT: Lint = Lint { codes: &[Code::P122], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     // Below the first step it may be the text of a task or a contract.
-    let end = lint.tree.steps_heading.map_or(0, |heading| heading.start);
-    let head = lint.source.text().get(..end).unwrap_or_default();
+    let end = context.tree.steps_heading.map_or(0, |heading| heading.start);
+    let head = context.source.text().get(..end).unwrap_or_default();
     let mut at = 0;
     for line in head.split_inclusive('\n') {
         let comment = line.trim_end();

@@ -4,37 +4,42 @@ use std::collections::BTreeSet;
 
 use planctl_glob::is_glob;
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::analysis::looks::{FileLook, Today, file_looks};
 use crate::analysis::plainly::Right;
 use crate::analysis::{Protected, judging_files, matches_any, may_change, rights_of_task};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::FileFact;
-use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simple, Use};
+use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simple, Trait, Use};
 use crate::text::Span;
 use crate::text::characters::escape;
+use crate::text::paths::{clean, leaves_workspace};
 use crate::tree::parse::name_of;
 use crate::tree::workflow::Kind;
 use crate::tree::{ContractTree, StepTree};
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P118, Code::P119, Code::P120], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step) in context.tree.steps.iter().enumerate() {
+        changed_and_protected(context, step, found);
+        let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         // A call's command makes what it makes; nobody is judged by it. A template is no step yet.
         let is_call = step.node_kind() == Kind::Call;
         if is_call || step.task.is_none() || step.target.is_none() || step.fixed_number().is_none() {
             continue;
         }
-        let (looks, looks_only) = file_looks(script, lint.scripts.files(at), contract.expected());
+        let (looks, looks_only) = file_looks(script, context.scripts.files(at), contract.expected());
         let rights = Rights {
-            lint,
+            context,
             at,
             step,
             contract,
             script,
             looks,
             looks_only,
-            may_change: may_change(lint.order, at, step),
+            may_change: may_change(context.order, at, step),
             protected: Protected::of_step(step),
         };
         let mut of_step = Vec::new();
@@ -45,8 +50,23 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// P119 where a step names one file in both lists.
+fn changed_and_protected(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let protected = Protected::of_step(step);
+    for entry in step.declared_changes() {
+        let path = clean(&entry.value);
+        let is_folder = path.ends_with('/') || context.facts.files.get(&path) == Some(&FileFact::Directory);
+        if leaves_workspace(&path).is_some() || is_glob(&path) || is_folder || !protected.covers(&path) {
+            continue;
+        }
+        let message = format!("the step both changes and protects `{}`; it stays protected", escape(&path));
+        let both = Diagnostic::new(Code::P119, message).at(entry.span, "").step(name_of(step));
+        found.push(both.help("take it out of `**changes:**`, or out of `**protects:**`"));
+    }
+}
+
 struct Rights<'a, 'b> {
-    lint: &'a Lint<'b>,
+    context: &'a Context<'b>,
     at: usize,
     step: &'a StepTree,
     contract: &'a ContractTree,
@@ -67,9 +87,9 @@ struct Needed<'f> {
 impl Rights<'_, '_> {
     // A file that is there, that this step may not change and that no step before it makes or changes.
     fn is_fixed(&self, path: &str) -> bool {
-        matches!(self.lint.facts.files.get(path), Some(FileFact::Regular { .. }))
+        matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }))
             && (!matches_any(&self.may_change, path) || self.protected.covers(path))
-            && !self.lint.order.is_made_before(path, self.at)
+            && !self.context.order.is_made_before(path, self.at)
     }
 
     /// P118; returns the file.
@@ -77,7 +97,7 @@ impl Rights<'_, '_> {
         if self.step.guard.as_ref().is_some_and(|guard| guard.value) {
             return None;
         }
-        let files = self.lint.scripts.files(self.at);
+        let files = self.context.scripts.files(self.at);
         let unsure = |file| Needed { file, is_certain: false };
         let needed = self
             .denied()
@@ -116,7 +136,7 @@ impl Rights<'_, '_> {
         }
         let is_fixed = |file: &&FileUse| self.is_fixed(&file.path) && !self.is_written(&file.path);
         let first = || look.files.first().copied().filter(|_| look.files.iter().all(is_fixed));
-        let (file, is_certain) = match look.today(self.lint.facts) {
+        let (file, is_certain) = match look.today(self.context.facts) {
             Today::Well | Today::Unknown { wants_change: false } => return None,
             Today::Present(at) => (look.files.get(at).copied().filter(|file| is_fixed(file)), true),
             Today::Absent => (first(), true),
@@ -126,7 +146,7 @@ impl Rights<'_, '_> {
     }
 
     fn is_written(&self, path: &str) -> bool {
-        self.lint.scripts.files(self.at).iter().any(|file| file.path == path && file.how == Use::Writes)
+        self.context.scripts.files(self.at).iter().any(|file| file.path == path && file.how == Use::Writes)
     }
 
     fn text_of(&self, span: Span) -> &str {
@@ -135,7 +155,7 @@ impl Rights<'_, '_> {
 
     // All that the contract needs is so already.
     fn passes_today(&self) -> bool {
-        let ends_well = |look: &FileLook<'_>| look.today(self.lint.facts) == Today::Well;
+        let ends_well = |look: &FileLook<'_>| look.today(self.context.facts) == Today::Well;
         self.looks_only && self.looks.iter().all(ends_well)
     }
 
@@ -174,15 +194,15 @@ impl Rights<'_, '_> {
         if !self.step.changes.is_empty() {
             return;
         }
-        let judged_by = judging_files(self.lint.scripts, self.at);
-        for (path, right) in rights_of_task(self.lint.order, self.at) {
-            let is_there = matches!(self.lint.facts.files.get(path), Some(FileFact::Regular { .. }));
+        let judged_by = judging_files(self.context.scripts, self.at);
+        for (path, right) in rights_of_task(self.context.order, self.at) {
+            let is_there = matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }));
             let is_meant =
                 right == Right::Unclear && needed != Some(path) && is_there && !self.protected.covers(path);
             if !is_meant || !judged_by.iter().any(|judge| covers(judge, path)) {
                 continue;
             }
-            let mentions = self.lint.order.mentions_in_task(self.at);
+            let mentions = self.context.order.mentions_in_task(self.at);
             let Some(mention) = mentions.iter().find(|mention| mention.path == path) else { continue };
             let (shown, number) = (escape(path), self.step.number_text());
             let message = format!("step {number} does not say whether its worker may change `{shown}`");
@@ -200,17 +220,18 @@ impl Rights<'_, '_> {
         if !self.step.protects.is_empty() {
             return;
         }
-        let judged_by = judging_files(self.lint.scripts, self.at);
+        let judged_by = judging_files(self.context.scripts, self.at);
         let is_protected = |path: &String| {
-            let fact = self.lint.facts.files.get(path);
+            let fact = self.context.facts.files.get(path);
             let is_file = is_glob(path) || matches!(fact, None | Some(FileFact::Regular { .. }));
             is_file && !matches_any(&self.may_change, path)
         };
         if judged_by.iter().any(is_protected) {
             return;
         }
-        let tool =
-            shell::commands(self.script).into_iter().find(|started| TOOLS.contains(&started.name.as_str()));
+        let tool = shell::commands(self.script)
+            .into_iter()
+            .find(|started| shell::brings(&started.name, Trait::RunsWorkspace));
         let Some(tool) = tool else { return };
         let message =
             format!("nothing that decides step {}'s contract is protected", self.step.number_text());
@@ -221,13 +242,6 @@ impl Rights<'_, '_> {
         );
     }
 }
-
-/// Programs that run tests or recipes of the workspace.
-const TOOLS: [&str; 35] = [
-    "ava", "bats", "bazel", "bun", "busted", "cargo", "composer", "ctest", "deno", "dotnet", "go", "gradle",
-    "jest", "just", "make", "mocha", "mvn", "ninja", "nox", "npm", "npx", "phpunit", "pnpm", "prove",
-    "py.test", "pytest", "rake", "rspec", "sbt", "swift", "task", "tox", "vitest", "yarn", "nose2",
-];
 
 /// Programs whose result depends on nothing but their words and the files that they name.
 const READERS: [&str; 33] = [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::text::{Spanned, escape};
 use crate::tree::parse::name_of;
@@ -10,10 +10,13 @@ use crate::tree::workflow::Kind;
 
 const ROLE_CHARACTERS_MAX: usize = 64;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P401, Code::P402, Code::P403], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut is_said = false;
     let mut said = BTreeSet::new();
-    for step in &lint.tree.steps {
+    for step in &context.tree.steps {
         // No agent does the step of a person, nor one that the harness does; a call only takes over what its role may do.
         let is_call = step.node_kind() == Kind::Call;
         let is_work = step.node_kind() == Kind::Task;
@@ -25,7 +28,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             let form = "a role is one word of up to 64 ASCII letters, digits, `-`, `_` and `.`, and begins with a letter";
             let plain = name.trim_matches(['`', '"', '\'', '*', '@', '<', '>', '[', ']', ' ']);
             let joined = name.split_whitespace().collect::<Vec<_>>().join("-").to_ascii_lowercase();
-            let known = lint.facts.roles.iter().flatten().find(|role| **role == joined);
+            let known = context.facts.roles.iter().flatten().find(|role| **role == joined);
             found.push(match known {
                 _ if is_role(plain) => {
                     let help = format!("write the name alone: `**target:** {plain}`");
@@ -38,12 +41,12 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             });
             continue;
         }
-        match &lint.facts.roles {
+        match &context.facts.roles {
             Some(roles) if is_call && !roles.iter().any(|role| role == name) => {
                 found.push(without_effects(target, roles).step(name_of(step)));
             }
             _ if is_call => {}
-            _ if lint.facts.serves_every_role => {}
+            _ if context.facts.serves_every_role => {}
             Some(roles) if roles.iter().any(|role| role == name) => {}
             Some(roles) if said.insert(name) => found.push(unserved(target, roles).step(name_of(step))),
             Some(_) => {}

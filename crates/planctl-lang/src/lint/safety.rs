@@ -1,14 +1,17 @@
 //! P601, P602, P604: contracts that reach out of the machine or destroy what is in it, and credentials in the plan.
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::shell::{self, Command, Part, Script, Simple, Word};
+use crate::syntax::shell::{self, Call, Command, Part, Script, Simple, Trait, Word, is_here};
 use crate::text::{Span, escape};
 use crate::tree::parse::name_of;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P601, Code::P602, Code::P604], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step) in context.tree.steps.iter().enumerate() {
+        let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         if let Some((name, span)) = first_network(script) {
             let message = format!("the contract needs the network: `{}`", escape(&name));
             let reaches =
@@ -30,13 +33,13 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             );
         }
     }
-    credentials(lint, found);
+    credentials(context, found);
 }
 
 // The message names the kind and the place, never the text.
-fn credentials(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for secret in lint.source.secrets() {
-        let holder = lint.tree.steps.iter().rfind(|step| step.heading.start <= secret.span.start);
+fn credentials(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for secret in context.source.secrets() {
+        let holder = context.tree.steps.iter().rfind(|step| step.heading.start <= secret.span.start);
         let message = format!("the plan holds what looks like {}", secret.kind);
         let mut holds = Diagnostic::new(Code::P604, message).at(secret.span, "masked here");
         if let Some(step) = holder {
@@ -63,12 +66,9 @@ pub(super) fn first_network(script: &Script) -> Located {
                     let begins = |part: &Part| matches!(part, Part::Variable(name) if local.contains(name));
                     word.parts.first().is_some_and(begins)
                 };
-                let reaches = |words: &&[Word]| needs_network(&texts(words)) && !words.iter().any(is_local);
-                if first.is_none() {
-                    first = shell::wrapped_commands(&simple.words)
-                        .into_iter()
-                        .find(reaches)
-                        .map(|words| (texts(words)[0].to_owned(), simple.span));
+                if first.is_none() && !simple.words.iter().any(is_local) {
+                    let reaches = shell::calls(simple).find(|call| call.does(Trait::Network));
+                    first = reaches.map(|call| (call.name().to_owned(), simple.span));
                 }
                 &simple.redirects
             }
@@ -94,10 +94,11 @@ pub(super) fn first_destructive(script: &Script) -> Located {
     let scratch = scratch_variables(script);
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) if first.is_none() => {
-            let destroys = |words: &&[Word]| is_destructive(&texts(words)) && !only_scratch(words, &scratch);
-            first = shell::wrapped_commands(&simple.words).into_iter().find(destroys).map(|words| {
-                let texts = texts(words);
-                (texts[..texts.len().min(2)].join(" "), simple.span)
+            let destroys =
+                |words: &&[Word]| Call::of(words).does(Trait::Destroys) && !only_scratch(words, &scratch);
+            first = shell::all_commands(&simple.words).into_iter().find(destroys).map(|words| {
+                let texts: Vec<&str> = words.iter().take(2).map(Word::text).collect();
+                (texts.join(" "), simple.span)
             });
         }
         Command::Function { name, body, span } if first.is_none() && is_fork_bomb(name, body) => {
@@ -106,10 +107,6 @@ pub(super) fn first_destructive(script: &Script) -> Located {
         Command::Simple(_) | Command::Compound(_) | Command::Function { .. } | Command::Test { .. } => {}
     });
     first
-}
-
-fn texts(words: &[Word]) -> Vec<&str> {
-    words.iter().map(Word::text).collect()
 }
 
 // `:(){ :|:& };:`
@@ -167,138 +164,4 @@ fn only_scratch(words: &[Word], scratch: &[String]) -> bool {
     let targets = (1..words.len()).filter(|at| !words[*at].raw.starts_with('-') && !is_size(*at));
     let mut targets = targets.map(|at| &words[at]).peekable();
     matches!(name, Some("rm" | "truncate" | "chmod")) && targets.peek().is_some() && targets.all(is_scratch)
-}
-
-fn is_here(word: &str) -> bool {
-    ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"].iter().any(|here| word.contains(here))
-}
-
-fn needs_network(words: &[&str]) -> bool {
-    let verb = || words.iter().skip(1).find(|word| !word.starts_with('-')).copied().unwrap_or("");
-    let offline = words.iter().any(|word| matches!(*word, "--offline" | "--no-index" | "--prefer-offline"));
-    match words {
-        ["curl" | "wget" | "http" | "https" | "xh", rest @ ..] => {
-            !rest.iter().any(|word| is_here(word) || matches!(*word, "--version" | "--help" | "-V"))
-        }
-        // These only work on files, or ask the client.
-        ["kubectl", "kustomize" | "config" | "completion" | "options" | "plugin", ..] => false,
-        ["kubectl", ..]
-            if words
-                .iter()
-                .any(|word| matches!(*word, "--client" | "--client=true" | "--dry-run=client")) =>
-        {
-            false
-        }
-        [
-            "ssh" | "scp" | "sftp" | "ftp" | "telnet" | "gh" | "glab" | "aws" | "gcloud" | "az" | "kubectl"
-            | "ping" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "mail" | "sendmail",
-            ..,
-        ] => !words.iter().any(|word| matches!(*word, "--version" | "--help")),
-        ["nc" | "ncat" | "socat" | "openssl", rest @ ..] => {
-            (words[0] != "openssl" || rest.first() == Some(&"s_client"))
-                && !rest.iter().any(|word| is_here(word))
-        }
-        ["rsync", rest @ ..] => rest.iter().any(|word| !word.starts_with('-') && word.contains(':')),
-        ["git", ..] => match shell::git_verb(words).and_then(|at| words.get(at)).copied().unwrap_or("") {
-            "push" | "pull" | "fetch" | "clone" | "ls-remote" => true,
-            "submodule" => words.contains(&"update"),
-            "remote" => words.contains(&"update") || words.contains(&"show"),
-            _ => false,
-        },
-        ["npm" | "pnpm" | "yarn" | "bun", ..] => {
-            !offline
-                && matches!(
-                    verb(),
-                    "install" | "i" | "ci" | "add" | "publish" | "audit" | "outdated" | "update" | "upgrade"
-                )
-        }
-        ["pip" | "pip3" | "pipx", ..] => !offline && matches!(verb(), "install" | "download" | "search"),
-        ["python" | "python3", "-m", "pip", rest @ ..] => {
-            !offline && matches!(rest.first(), Some(&"install" | &"download"))
-        }
-        ["uv" | "poetry", ..] => {
-            !offline
-                && (matches!(verb(), "sync" | "add" | "publish" | "install") || words.contains(&"install"))
-        }
-        ["cargo", ..] => {
-            !offline
-                && matches!(
-                    verb(),
-                    "install" | "publish" | "update" | "search" | "fetch" | "login" | "yank" | "audit"
-                )
-        }
-        ["gem" | "bundle" | "composer", ..] => matches!(verb(), "install" | "update" | "push"),
-        ["go", ..] => matches!(verb(), "get" | "install"),
-        ["docker" | "podman", ..] => matches!(verb(), "pull" | "push" | "login" | "search"),
-        ["helm", ..] => matches!(verb(), "repo" | "pull" | "push" | "install" | "upgrade"),
-        ["terraform" | "tofu", ..] => matches!(verb(), "init" | "apply" | "destroy" | "plan"),
-        ["apt" | "apt-get" | "dnf" | "yum" | "apk" | "brew" | "pacman" | "snap", ..] => {
-            !matches!(verb(), "list" | "show" | "info" | "search")
-        }
-        _ => false,
-    }
-}
-
-fn is_destructive(words: &[&str]) -> bool {
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    let short = |letter: char| {
-        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
-    };
-    let says = |phrases: &[&str]| {
-        words.iter().any(|word| {
-            let lower = word.to_lowercase();
-            phrases.iter().any(|phrase| lower.contains(phrase))
-        })
-    };
-    match words {
-        ["rm", ..] => short('r') || short('R') || has(&["--recursive"]),
-        ["git", ..] => git_destroys(words),
-        ["find", ..] => has(&["-delete"]),
-        ["chmod" | "chown", ..] => short('R') || has(&["--recursive"]),
-        ["kill", ..] => has(&["-1"]) && words.len() > 2,
-        [
-            "dd" | "shred" | "truncate" | "shutdown" | "reboot" | "halt" | "poweroff" | "pkill" | "killall"
-            | "dropdb" | "wipefs" | "fdisk" | "parted",
-            ..,
-        ] => true,
-        ["docker" | "podman", ..] => {
-            has(&["prune"]) || (has(&["rm", "rmi"]) && (short('f') || has(&["--force"]))) && has(&["volume"])
-        }
-        ["docker-compose", ..] => has(&["down"]) && (short('v') || has(&["--volumes"])),
-        ["psql" | "mysql" | "sqlite3" | "mongosh" | "mongo" | "mariadb", ..] => {
-            says(&["drop database", "drop table", "drop schema", "truncate ", "delete from", "dropdatabase"])
-        }
-        ["redis-cli", ..] => says(&["flushall", "flushdb"]),
-        ["terraform" | "tofu", ..] => has(&["destroy", "apply"]),
-        ["kubectl", ..] => has(&["delete", "drain"]),
-        ["helm", ..] => has(&["uninstall", "delete"]),
-        ["aws", ..] => has(&["rm", "rb"]) || says(&["delete-", "terminate-"]),
-        ["gh", ..] => has(&["delete"]),
-        ["npm", ..] => has(&["unpublish"]),
-        ["crontab", ..] => has(&["-r"]),
-        [name, ..] => name.starts_with("mkfs"),
-        [] => false,
-    }
-}
-
-fn git_destroys(words: &[&str]) -> bool {
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    let short = |letter: char| {
-        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
-    };
-    match shell::git_verb(words).and_then(|at| words.get(at)).copied() {
-        Some("reset") => has(&["--hard", "--merge"]),
-        Some("clean") => (short('f') || has(&["--force"])) && !short('n') && !has(&["--dry-run"]),
-        Some("checkout") => has(&["--", "."]),
-        Some("restore") => !has(&["--staged"]) || has(&["--worktree"]),
-        Some("push") => {
-            short('f')
-                || has(&["--force", "--delete", "--mirror", "--prune"])
-                || words.iter().any(|word| word.starts_with('+'))
-        }
-        Some("branch") => has(&["-D"]),
-        Some("stash") => has(&["drop", "clear"]),
-        Some("filter-branch" | "filter-repo") => true,
-        _ => false,
-    }
 }

@@ -2,9 +2,9 @@
 
 use planctl_engine::RedFirst;
 
-use super::Lint;
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::Language;
 use crate::syntax::alike;
@@ -18,11 +18,29 @@ const LOCKS_MAX: usize = 20;
 
 const TITLE_CHARACTERS_MAX: usize = 200;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    place(lint, found);
-    if Language::of(lint.source.path()).is_some() {
+pub(super) const LINT: Lint = Lint {
+    codes: &[
+        Code::P006,
+        Code::P007,
+        Code::P009,
+        Code::P010,
+        Code::P012,
+        Code::P013,
+        Code::P014,
+        Code::P016,
+        Code::P017,
+        Code::P020,
+    ],
+    needs: Needs::Text,
+    check,
+};
+
+pub(super) const PLACE: Lint = Lint { codes: &[Code::P603], needs: Needs::Surroundings, check: check_place };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if Language::of(context.source.path()).is_some() {
         // The required parts of a graph's nodes are judged with the graph.
-        for step in &lint.tree.steps {
+        for step in &context.tree.steps {
             let mut of_step = Vec::new();
             locks(step, &mut of_step);
             subscriptions(step, &mut of_step);
@@ -30,20 +48,21 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         }
         return;
     }
-    plan(lint, found);
-    numbers::lint(lint, found);
-    let is_like_ours = is_like_ours(lint);
-    for step in &lint.tree.steps {
+    plan(context, found);
+    numbers::check(context, found);
+    let is_like_ours = is_like_ours(context);
+    for step in &context.tree.steps {
         let mut of_step = Vec::new();
         title(step, &mut of_step);
-        lint_required(lint, step, &mut of_step);
+        lint_required(context, step, &mut of_step);
         lint_idle_fields(step, &mut of_step);
+        lint_sub_plan(step, &mut of_step);
         policy(step, &mut of_step);
         lint_guard(step, &mut of_step);
         locks(step, &mut of_step);
         unsupported(step, &mut of_step);
-        for_each(lint, step, &mut of_step);
-        marks(lint, step, is_like_ours, &mut of_step);
+        for_each(context, step, &mut of_step);
+        marks(context, step, is_like_ours, &mut of_step);
         subscriptions(step, &mut of_step);
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
@@ -57,17 +76,17 @@ fn subscriptions(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let tree = lint.tree;
+fn plan(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let tree = context.tree;
     if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
-        return found.push(super::foreign::finding(lint));
+        return found.push(super::foreign::finding(context));
     }
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
     match &tree.title {
         None => {
             let missing = Diagnostic::new(Code::P007, "the plan has no title");
-            found.push(match underlined(lint, top.end, '=', |_| true) {
-                Some(heading) => hashed(missing, lint, heading, "#"),
+            found.push(match underlined(context, top.end, '=', |_| true) {
+                Some(heading) => hashed(missing, context, heading, "#"),
                 None => missing
                     .at(top, "a `# Title` was expected below")
                     .help("write `# ` and what the plan is for"),
@@ -85,19 +104,21 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let after_head = tree.title.as_ref().map_or(top, |title| Span::at(title.span.end));
     match tree.steps_heading {
         None if let Some(meant) = meant_steps(tree) => {
-            let written = escape(lint.source.slice(meant).trim());
+            let written = escape(context.source.slice(meant).trim());
             let message = format!("the plan has no `## Steps` section, but `{written}`");
             let missing = Diagnostic::new(Code::P007, message).at(meant, "this section");
-            found.push(match alike::in_ascii(lint.source.slice(meant)) {
-                Some(_) => alike::report(lint.source.slice(meant).trim(), "## Steps", meant),
+            found.push(match alike::in_ascii(context.source.slice(meant)) {
+                Some(_) => alike::report(context.source.slice(meant).trim(), "## Steps", meant),
                 None => missing.help("did you mean `## Steps`?").fix(meant, "## Steps", true),
             });
         }
         None => {
             let message = "the plan has no `## Steps` section";
             let missing = Diagnostic::new(Code::P007, message);
-            if let Some(heading) = underlined(lint, top.end, '-', |text| text.eq_ignore_ascii_case("steps")) {
-                return found.push(hashed(missing, lint, heading, "##"));
+            if let Some(heading) =
+                underlined(context, top.end, '-', |text| text.eq_ignore_ascii_case("steps"))
+            {
+                return found.push(hashed(missing, context, heading, "##"));
             }
             let missing = missing.at(after_head, "looked for below this, to the end of the file");
             let mut missing = missing.help("write `## Steps` on a line of its own before the first step");
@@ -113,28 +134,33 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         }
         Some(_) => {}
     }
-    status(lint, found);
+    status(context, found);
 }
 
-fn place(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    if lint.facts.plan_is_inside == Some(false) {
+fn check_place(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if context.facts.plan_is_inside == Some(false) {
         let outside =
             Diagnostic::new(Code::P603, "the plan lies outside the workspace; it runs all the same");
         found.push(
             outside
-                .at(Span::at(lint.source.bom_bytes()), "")
+                .at(Span::at(context.source.bom_bytes()), "")
                 .note("paths in it are relative to the workspace, not to the plan"),
         );
     }
 }
 
 /// Finds a heading above the first step that is written with a line of `=` or `-` below it; returns both lines.
-fn underlined(lint: &Lint<'_>, from: usize, under: char, is_meant: impl Fn(&str) -> bool) -> Option<Span> {
-    let end = lint.tree.steps.first().map_or(lint.source.text().len(), |step| step.heading.start);
-    let lines = (0..lint.source.line_count()).map(|line| lint.source.line_span(line));
+fn underlined(
+    context: &Context<'_>,
+    from: usize,
+    under: char,
+    is_meant: impl Fn(&str) -> bool,
+) -> Option<Span> {
+    let end = context.tree.steps.first().map_or(context.source.text().len(), |step| step.heading.start);
+    let lines = (0..context.source.line_count()).map(|line| context.source.line_span(line));
     let lines: Vec<Span> = lines.filter(|span| (from..end).contains(&span.start)).collect();
     let pair = lines.windows(2).find(|pair| {
-        let [text, line] = [pair[0], pair[1]].map(|span| lint.source.slice(span).trim());
+        let [text, line] = [pair[0], pair[1]].map(|span| context.source.slice(span).trim());
         let is_line = line.len() > 1 && line.chars().all(|c| c == under);
         is_line && text.starts_with(char::is_alphanumeric) && is_meant(text)
     })?;
@@ -142,8 +168,8 @@ fn underlined(lint: &Lint<'_>, from: usize, under: char, is_meant: impl Fn(&str)
 }
 
 /// Says of a heading with a line below it how planctl reads headings.
-fn hashed(missing: Diagnostic, lint: &Lint<'_>, heading: Span, hashes: &str) -> Diagnostic {
-    let text = lint.source.slice(heading).lines().next().unwrap_or_default().trim();
+fn hashed(missing: Diagnostic, context: &Context<'_>, heading: Span, hashes: &str) -> Diagnostic {
+    let text = context.source.slice(heading).lines().next().unwrap_or_default().trim();
     let written = format!("{hashes} {text}");
     missing
         .at(heading, "a heading with a line below it is not read")
@@ -164,13 +190,13 @@ fn long_title(characters: usize, span: Span, found: &mut Vec<Diagnostic>) {
 }
 
 // The database is the record: a status typed into the file decides nothing (P-17, rows 6 and 7).
-fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(status) = &lint.tree.frontmatter.status else { return };
+fn status(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(status) = &context.tree.frontmatter.status else { return };
     let is_known = crate::tree::parse::STATUSES.contains(&status.value.as_str());
     if !is_known || status.value == "draft" {
         return;
     }
-    if is_like_ours(lint) {
+    if is_like_ours(context) {
         let message = "the status and the marks of a run are ignored: the database is the record";
         found.push(Diagnostic::new(Code::P006, message).level(Severity::Note).at(status.span, ""));
         return;
@@ -184,9 +210,9 @@ fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 // Verification asks no database, so a status and marks that a run can have left are taken for planctl's own. A run that waits for
 // its first worker has marked no step, nor has one that was cancelled before it had any; a run that is done leaves steps
 // unmarked that its path did not enter; a plan may be approved again after a run.
-fn is_like_ours(lint: &Lint<'_>) -> bool {
-    let status = lint.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
-    let mut marks = lint.tree.steps.iter().filter_map(|step| step.mark.as_ref()).peekable();
+fn is_like_ours(context: &Context<'_>) -> bool {
+    let status = context.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
+    let mut marks = context.tree.steps.iter().filter_map(|step| step.mark.as_ref()).peekable();
     match status {
         Some("done") => marks.peek().is_some() && marks.all(|mark| mark.value != Mark::Working.symbol()),
         Some("in-progress" | "failed" | "approved") => true,
@@ -203,7 +229,7 @@ fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
     long_title(step.title.value.chars().count(), step.title.span, found);
 }
 
-fn lint_required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     let kind = step.node_kind();
     let is_work = kind == Kind::Task;
     let is_told = matches!(kind, Kind::Task | Kind::Human | Kind::Escalate);
@@ -213,7 +239,7 @@ fn lint_required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) 
     if is_work && step.target.is_none() && missing(Field::Target) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: target is missing"));
         let diagnostic = diagnostic.at(step.heading, "this step");
-        found.push(match lint.facts.roles.as_deref() {
+        found.push(match context.facts.roles.as_deref() {
             Some(roles @ [first, ..]) => diagnostic
                 .note(super::roles::known(roles))
                 .help(format!("say who does it: `**target:** {}`", escape(first))),
@@ -233,7 +259,7 @@ fn lint_required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) 
         let missing = diagnostic.at(step.heading, "nothing can decide whether this step is done").help(help);
         found.push(match &step.task {
             Some(task) => {
-                let end = lint.source.line_span(lint.source.line_of(task.span.end)).end;
+                let end = context.source.line_span(context.source.line_of(task.span.end)).end;
                 missing.fix(Span::at(end), format!("\n\n**contract:**\n{CONTRACT_STUB}"), false)
             }
             None => missing,
@@ -250,14 +276,15 @@ fn lint_required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) 
 fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
-        Kind::Task | Kind::SubPlan | Kind::Start | Kind::Fork | Kind::Exit => return,
-        // People read the task of a call or a checkpoint.
+        Kind::Task | Kind::Start | Kind::Fork | Kind::Exit => return,
+        // People read the task of a call, a checkpoint or a sub-plan.
         Kind::Call => ("call", true, true, true),
         Kind::Decision => ("decision", true, true, true),
         Kind::Human => ("human", false, true, false),
         Kind::Escalate => ("escalate", false, true, false),
         Kind::Checkpoint => ("checkpoint", false, true, false),
         Kind::Join => ("join", false, false, true),
+        Kind::SubPlan => ("sub-plan", false, true, true),
     };
     if let Some(contract) = step.contract.as_ref().filter(|_| !runs) {
         let message = format!("no contract runs at a step of `type: {word}`");
@@ -279,6 +306,37 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
         found.push(
             dropped.at(policy.span, "").help("delete it; a line of `## Flow` says where another edge leads"),
         );
+    }
+}
+
+// The plan of a sub-plan is named there, and at no other step.
+fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    if step.node_kind() != Kind::SubPlan {
+        let said = [
+            (Field::Plan, step.plan.as_ref().map(|plan| plan.span)),
+            (Field::Folder, step.folder.as_ref().map(|folder| folder.span)),
+            (Field::Approval, step.approval.as_ref().map(|approval| approval.span)),
+        ];
+        for (field, span) in said {
+            let Some(span) = span else { continue };
+            let message = format!("`**{}:**` is of a sub-plan alone", field.word());
+            let dropped = Diagnostic::new(Code::P015, message).at(span, "nobody would read this");
+            found.push(dropped.help("write `**type:** sub-plan`, or delete the field"));
+        }
+        return;
+    }
+    if step.plan.is_none() && !step.unread.contains(&Field::Plan) {
+        let message = format!("step {}: plan is missing", step.number_text());
+        let missing = Diagnostic::new(Code::P009, message).at(step.heading, "this step");
+        found.push(
+            missing.help("name the file of the plan that it carries out: `**plan:** plans/release.md`"),
+        );
+    }
+    if let Some(policy) = step.on_fail.as_ref().filter(|policy| policy.value.retries.is_some()) {
+        let message =
+            "a sub-plan is not tried again: what its run does about a failure stands in its own plan";
+        let idle = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(policy.span, "");
+        found.push(idle.help("write what follows when its run fails: `escalate`, `abort`, `skip` or `warn`"));
     }
 }
 
@@ -360,19 +418,19 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 // A heading that is a template is reported for its number.
-fn for_each(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn for_each(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     if let Some(items) = step.for_each.as_ref().filter(|_| step.fixed_number().is_some()) {
         let several =
             Diagnostic::new(Code::P012, "`**for_each:**` makes a step per item, and is not expanded")
                 .at(items.span, "these are the items");
         let several = several.note("a plan that is approved must say exactly what will run");
-        found.push(several.help(numbers::expand_help(lint.source.path())));
+        found.push(several.help(numbers::expand_help(context.source.path())));
     }
 }
 
-fn marks(lint: &Lint<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<Diagnostic>) {
+fn marks(context: &Context<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<Diagnostic>) {
     if let Some(mark) = step.mark.as_ref().filter(|_| !is_like_ours) {
-        let status = lint.tree.frontmatter.status.as_ref().map_or("draft", |status| status.value.as_str());
+        let status = context.tree.frontmatter.status.as_ref().map_or("draft", |status| status.value.as_str());
         let message =
             format!("the mark `{}` is ignored: no run leaves it at `status: {}`", mark.value, escape(status));
         let ignored = Diagnostic::new(Code::P006, message).at(mark.span, "the database is the record");
@@ -381,6 +439,10 @@ fn marks(lint: &Lint<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<D
     if let Some(status) = &step.status {
         let message = format!("the step's status `{}` is ignored", escape(&status.value));
         let ignored = Diagnostic::new(Code::P006, message).at(status.span, "the database is the record");
-        found.push(ignored.help("delete the line").fix(lint.source.whole_line(status.span.start), "", true));
+        found.push(ignored.help("delete the line").fix(
+            context.source.whole_line(status.span.start),
+            "",
+            true,
+        ));
     }
 }

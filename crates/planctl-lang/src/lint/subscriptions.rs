@@ -7,9 +7,9 @@ use planctl_engine::Subscription;
 use planctl_glob::{Glob, NotAGlob, is_glob};
 use unicode_normalization::char::is_combining_mark;
 
-use super::Lint;
 use super::order::{Circles, Ordering};
-use crate::analysis::{Protected, other_forms};
+use super::{Context, Lint, Needs};
+use crate::analysis::other_forms;
 use crate::diagnostic::levels::Levels;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::FileFact;
@@ -28,10 +28,28 @@ pub(super) const SUBSCRIPTIONS_MAX: usize = 50;
 /// The most topics of a plan that are looked for.
 const UNKNOWN_TOPICS_MAX: usize = 200;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let ordering = Ordering { lint, order: lint.order, circles: Circles::read(lint, lint.order) };
-    let places = Places { lint, ordering: &ordering, existing: OnceCell::new(), made: OnceCell::new() };
-    for (at, step) in lint.tree.steps.iter().enumerate() {
+pub(super) const LINT: Lint = Lint {
+    codes: &[
+        Code::P201,
+        Code::P202,
+        Code::P203,
+        Code::P204,
+        Code::P206,
+        Code::P207,
+        Code::P208,
+        Code::P209,
+        Code::P210,
+        Code::P211,
+        Code::P212,
+    ],
+    needs: Needs::Surroundings,
+    check,
+};
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let ordering = Ordering { context, order: context.order, circles: Circles::read(context, context.order) };
+    let places = Places { context, ordering: &ordering, existing: OnceCell::new(), made: OnceCell::new() };
+    for (at, step) in context.tree.steps.iter().enumerate() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
         // More than the limit are reported as such; looking at each of thousands would only bury that.
@@ -40,20 +58,20 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 let twice = Diagnostic::new(Code::P209, "the subscription is given twice")
                     .at(subscription.span, "again here");
                 let twice = twice.at(first, "first here").help("delete one of the two");
-                let line = lint.source.whole_line(subscription.span.start);
-                let text = lint.source.slice(line).trim_start();
+                let line = context.source.whole_line(subscription.span.start);
+                let text = context.source.slice(line).trim_start();
                 let is_bullet = ["- ", "* ", "+ "].iter().any(|bullet| text.starts_with(bullet));
                 of_step.push(if is_bullet { twice.fix(line, "", true) } else { twice });
                 continue;
             }
             match &subscription.value {
                 Subscription::File { path } => places.file(at, path, subscription.span, &mut of_step),
-                Subscription::Topic { name } => topic(lint, name, subscription.span, &mut of_step),
+                Subscription::Topic { name } => topic(context, name, subscription.span, &mut of_step),
             }
         }
         ordering.foreseen(at, &mut of_step);
         for entry in step.declared_changes() {
-            places.changed(entry, &Protected::of_step(step), &mut of_step);
+            places.changed(entry, &mut of_step);
         }
         for glob in &step.protects {
             if let Some(why) = leaves_workspace(&glob.value) {
@@ -62,9 +80,10 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 // A line that is no list of globs has thousands of them; one tells.
                 of_step.push(invalid);
                 break;
-            } else if is_glob(&glob.value) && lint.facts.globs.get(&glob.value).is_some_and(Vec::is_empty) {
+            } else if is_glob(&glob.value) && context.facts.globs.get(&glob.value).is_some_and(Vec::is_empty)
+            {
                 let made = Glob::parse(&glob.value)
-                    .is_ok_and(|it| lint.order.made_paths().any(|path| it.matches(path)));
+                    .is_ok_and(|it| context.order.made_paths().any(|path| it.matches(path)));
                 if !made {
                     let message =
                         format!("`**protects:**` names `{}`, which matches nothing", escape(&glob.value));
@@ -79,7 +98,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
-    ordering.circles.report(lint, found);
+    ordering.circles.report(context, found);
 }
 
 fn outside_finding(path: &str, why: &str, span: Span) -> Diagnostic {
@@ -90,7 +109,7 @@ fn outside_finding(path: &str, why: &str, span: Span) -> Diagnostic {
 }
 
 struct Places<'a, 'b> {
-    lint: &'a Lint<'b>,
+    context: &'a Context<'b>,
     ordering: &'a Ordering<'a, 'b>,
     existing: OnceCell<Existing<'b>>,
     made: OnceCell<Existing<'b>>,
@@ -99,12 +118,12 @@ struct Places<'a, 'b> {
 impl<'b> Places<'_, 'b> {
     // Most plans miss no file, so names are arranged for the first that is looked for.
     fn existing(&self) -> &Existing<'b> {
-        self.existing.get_or_init(|| Existing::read(self.lint.facts.existing.iter().map(String::as_str)))
+        self.existing.get_or_init(|| Existing::read(self.context.facts.existing.iter().map(String::as_str)))
     }
 
     // Returns the files that some step makes.
     fn made(&self) -> &Existing<'b> {
-        self.made.get_or_init(|| Existing::read(self.lint.order.made_paths()))
+        self.made.get_or_init(|| Existing::read(self.context.order.made_paths()))
     }
 
     fn file(&self, at: usize, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
@@ -112,9 +131,9 @@ impl<'b> Places<'_, 'b> {
             return found.push(outside_finding(path, why, span));
         }
         if is_glob(path) {
-            return glob(self.lint, path, span, found);
+            return glob(self.context, path, span, found);
         }
-        match self.lint.facts.files.get(path) {
+        match self.context.facts.files.get(path) {
             None => {}
             Some(FileFact::Missing) => self.missing(at, path, span, found),
             Some(fact) => found.extend(refused_finding(path, fact, span)),
@@ -122,7 +141,7 @@ impl<'b> Places<'_, 'b> {
     }
 
     // An entry of `**changes:**`; one that names nothing yet is what the step makes.
-    fn changed(&self, entry: &Spanned<String>, protected: &Protected, found: &mut Vec<Diagnostic>) {
+    fn changed(&self, entry: &Spanned<String>, found: &mut Vec<Diagnostic>) {
         let (path, span) = (clean(&entry.value), entry.span);
         if let Some(why) = leaves_workspace(&path) {
             return found.push(outside_finding(&path, why, span));
@@ -131,15 +150,11 @@ impl<'b> Places<'_, 'b> {
             return found.extend(not_a_glob(&path, span));
         }
         let shown = escape(&path);
-        if path.ends_with('/') || self.lint.facts.files.get(&path) == Some(&FileFact::Directory) {
+        if path.ends_with('/') || self.context.facts.files.get(&path) == Some(&FileFact::Directory) {
             let below = format!("{}/**", path.trim_end_matches('/'));
             let message = format!("`**changes:**` names the folder `{shown}`, which allows nothing below it");
             let folder = Diagnostic::new(Code::P207, message).at(span, "");
             found.push(folder.help(format!("write `{}`", escape(&below))).fix(span, below, true));
-        } else if protected.covers(&path) {
-            let message = format!("the step both changes and protects `{shown}`; it stays protected");
-            let both = Diagnostic::new(Code::P119, message).at(span, "");
-            found.push(both.help("take it out of `**changes:**`, or out of `**protects:**`"));
         }
     }
 
@@ -149,14 +164,14 @@ impl<'b> Places<'_, 'b> {
             return;
         }
         if let Some(other) = self.other_form(path) {
-            let whole = path_span(self.lint.source, span, path);
+            let whole = path_span(self.context.source, span, path);
             let form = unicode_form(path, &other, whole).fix(whole, other, true);
             return found.push(form);
         }
         if self.ordering.is_too_early(at, path, span, found) {
             return;
         }
-        let number = self.lint.tree.steps[at].number_text();
+        let number = self.context.tree.steps[at].number_text();
         let shown = escape(path);
         let message = format!("step {number} reads `{shown}`, which is not there and no earlier step makes");
         let absent = Diagnostic::new(Code::P201, message).at(span, "no such file");
@@ -183,11 +198,11 @@ impl<'b> Places<'_, 'b> {
         if let [first, ..] = near.as_slice() {
             let shown: Vec<String> = near.iter().map(|near| escape(near)).collect();
             let absent = absent.note(format!("near names: {}", shown.join(", ")));
-            let place = path_span(self.lint.source, span, path);
+            let place = path_span(self.context.source, span, path);
             return absent.help(format!("did you mean `file:{}`?", escape(first))).fix(place, *first, false);
         }
         if let Some(reader) = self.ordering.order.read_before(path, at) {
-            let reader_name = self.lint.tree.steps[reader.step].number_text();
+            let reader_name = self.context.tree.steps[reader.step].number_text();
             let label = format!("step {reader_name} reads it too, and does not say that it makes it");
             let help = format!(
                 "if step {reader_name} makes it, say so in its task: \"Write … to `{}`\"",
@@ -201,7 +216,7 @@ impl<'b> Places<'_, 'b> {
     // The same name, composed or decomposed, on disk or in the plan.
     fn other_form(&self, path: &str) -> Option<String> {
         let is_there = |form: &String| {
-            matches!(self.lint.facts.files.get(form), Some(fact) if *fact != FileFact::Missing)
+            matches!(self.context.facts.files.get(form), Some(fact) if *fact != FileFact::Missing)
                 || self.ordering.order.names(form)
         };
         other_forms(path)
@@ -268,11 +283,11 @@ fn refused_finding(path: &str, fact: &FileFact, span: Span) -> Option<Diagnostic
     Some(finding)
 }
 
-fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
+fn glob(context: &Context<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
     if let Some(invalid) = not_a_glob(path, span) {
         return found.push(invalid);
     }
-    if lint.facts.globs.get(path).is_some_and(Vec::is_empty) {
+    if context.facts.globs.get(path).is_some_and(Vec::is_empty) {
         let nothing = Diagnostic::new(Code::P202, format!("the glob `{}` matches nothing", escape(path)));
         found.push(
             nothing.at(span, "no file matches").help(
@@ -289,7 +304,7 @@ fn not_a_glob(glob: &str, span: Span) -> Option<Diagnostic> {
     Some(invalid.at(span, "").help("globs know `*`, `**`, `?`, `[ab]` and `{a,b}`"))
 }
 
-fn topic(lint: &Lint<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
+fn topic(context: &Context<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
     let fits = name.len() <= 100
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
     if !fits {
@@ -297,8 +312,8 @@ fn topic(lint: &Lint<'_>, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
         let refused = Diagnostic::new(Code::P206, message).at(span, "");
         return found.push(refused.help("topics have letters, digits, `-`, `_`, `.` and `/`"));
     }
-    match &lint.facts.topics {
-        Some(topics) => found.extend(unknown_topic(lint.source, name, span, topics)),
+    match &context.facts.topics {
+        Some(topics) => found.extend(unknown_topic(context.source, name, span, topics)),
         None => {
             let message = format!("whether the topic `{name}` has notes was not looked up");
             let unseen = Diagnostic::new(Code::P210, message).level(Severity::Note);

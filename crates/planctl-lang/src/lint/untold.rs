@@ -1,12 +1,16 @@
 //! P121: a contract whose script can't be told from its text, so that it is not protected.
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::tree::parse::name_of;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in lint.tree.steps.iter().enumerate().filter(|(_, step)| step.protects.is_empty()) {
-        let (Some(contract), Some(deciding)) = (&step.contract, lint.scripts.deciding(at)) else { continue };
+pub(super) const LINT: Lint = Lint { codes: &[Code::P121], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step) in context.tree.steps.iter().enumerate().filter(|(_, step)| step.protects.is_empty()) {
+        let (Some(contract), Some(deciding)) = (&step.contract, context.scripts.deciding(at)) else {
+            continue;
+        };
         // One is enough: the line to add is the same for all.
         let Some(span) = deciding.untold.first() else { continue };
         let message = "which file the contract runs can't be told from its text, so it is not protected";

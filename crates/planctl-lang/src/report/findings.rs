@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnostic::{Code, Diagnostic, Label, Severity};
+use crate::lint::allowed::Allowed;
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::text::characters::printable;
@@ -31,6 +32,8 @@ pub struct Report {
     pub verified: bool,
     /// Every finding, in the order of the text.
     pub diagnostics: Vec<Finding>,
+    /// The findings that the plan allows by comments, which are none of the others.
+    pub allowed: Vec<AllowedView>,
     /// How many findings were mended; with `--fix` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<usize>,
@@ -51,6 +54,18 @@ pub struct ProbeReport {
     pub seconds: f64,
 }
 
+/// A finding that the plan allows.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AllowedView {
+    /// The finding.
+    pub finding: Finding,
+    /// Why the plan's author allows it.
+    pub reason: String,
+    /// The comment that says so.
+    pub comment: Range,
+}
+
 /// One finding.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -63,7 +78,7 @@ pub struct Finding {
     /// The problem, in one line.
     pub message: String,
     /// Where, the primary place first.
-    pub spans: Vec<Place>,
+    pub spans: Vec<LabelledRange>,
     /// The step it is about: its number, or its template as written.
     pub step: Option<StepRef>,
     /// Further notes.
@@ -77,7 +92,7 @@ pub struct Finding {
 /// A place in the file and what is there.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Place {
+pub struct LabelledRange {
     /// Where it begins and ends.
     #[serde(flatten)]
     pub at: Range,
@@ -153,6 +168,8 @@ pub struct ExplainedCode {
     pub code: Code,
     /// How much a finding of it weighs where nobody says otherwise.
     pub level: Severity,
+    /// Says that a plan may allow findings of it, with a reason.
+    pub may_be_allowed: bool,
     /// The subject of its findings.
     pub title: String,
     /// The family it belongs to.
@@ -173,6 +190,7 @@ impl ExplainedCodes {
             ExplainedCode {
                 code: *code,
                 level: code.default_level(),
+                may_be_allowed: code.may_be_allowed(),
                 title: code.title().to_owned(),
                 family: code.family().to_owned(),
                 text: explanation.text.to_owned(),
@@ -198,6 +216,7 @@ impl Verification {
             digest: Some(Digest::as_str(&self.digest).to_owned()),
             verified: self.is_verified(),
             diagnostics: self.diagnostics.iter().map(|diagnostic| diagnostic.report(source)).collect(),
+            allowed: self.allowed.iter().map(|allowed| allowed.report(source)).collect(),
             fixed: None,
             probe: None,
         }
@@ -214,6 +233,7 @@ impl Report {
             digest: None,
             verified: false,
             diagnostics: vec![what.report(&source)],
+            allowed: Vec::new(),
             fixed: None,
             probe: None,
         }
@@ -229,8 +249,19 @@ impl Report {
             digest: None,
             verified: found.iter().all(|found| found.level != Severity::Error),
             diagnostics: found.iter().map(|found| found.report(source)).collect(),
+            allowed: Vec::new(),
             fixed: None,
             probe: None,
+        }
+    }
+}
+
+impl Allowed {
+    fn report(&self, source: &Source) -> AllowedView {
+        AllowedView {
+            finding: self.finding.report(source),
+            reason: printable(&self.reason),
+            comment: Range::of(source, self.comment),
         }
     }
 }
@@ -249,7 +280,7 @@ impl Diagnostic {
             code: self.code,
             level: self.level,
             message: printable(&self.message),
-            spans: self.spans.iter().map(|label| Place::of(source, label)).collect(),
+            spans: self.spans.iter().map(|label| LabelledRange::of(source, label)).collect(),
             step: self.step.as_ref().map(|step| match step.number.parse() {
                 Ok(number) => StepRef::Number(number),
                 Err(_) => StepRef::Template(step.number.clone()),
@@ -261,9 +292,9 @@ impl Diagnostic {
     }
 }
 
-impl Place {
-    fn of(source: &Source, label: &Label) -> Place {
-        Place { at: Range::of(source, label.span), label: printable(&label.text) }
+impl LabelledRange {
+    fn of(source: &Source, label: &Label) -> LabelledRange {
+        LabelledRange { at: Range::of(source, label.span), label: printable(&label.text) }
     }
 }
 

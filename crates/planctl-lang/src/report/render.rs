@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, RedFirst, WorkKind};
+use planctl_engine::{Budget, Priority, RedFirst};
 use serde::Serialize;
 
 use crate::analysis::Scripts;
@@ -14,6 +14,7 @@ use crate::syntax::source::Source;
 use crate::syntax::written::subscription_words;
 use crate::text::limits::MAX_VISITS;
 use crate::text::{Spanned, duration_words};
+use crate::tree::parse::kind_word;
 use crate::tree::{OnFail, PlanTree, StepTree};
 
 /// A plan as it will run.
@@ -62,7 +63,12 @@ pub fn show(source: &Source, tree: &PlanTree) -> Shown {
         (judged_by, may_change.into_iter().collect::<Vec<_>>())
     };
     let steps = tree.steps.iter().enumerate();
-    let steps = steps.map(|(at, step)| show_step(tree, step, protected(at, step))).collect();
+    let steps = steps.map(|(at, step)| {
+        let mut shown = show_step(tree, step, protected(at, step));
+        shown.settings.extend(allowed(tree, Some(at)));
+        shown
+    });
+    let steps = steps.collect();
     Shown { title, settings: plan_settings(tree), steps }
 }
 
@@ -90,7 +96,15 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     settings.push(setting("stale_after", stale, "never"));
     let red_first = tree.red_first.as_ref().map(|policy| policy.value.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
+    settings.extend(allowed(tree, None));
     settings
+}
+
+// The findings that a comment allows, a line for each.
+fn allowed(tree: &PlanTree, step: Option<usize>) -> Option<Setting> {
+    let lines: Vec<String> =
+        tree.allows_of(step).map(|allow| format!("{}: {}", allow.code.value, allow.reason.value)).collect();
+    (!lines.is_empty()).then(|| setting("allowed", Some(lines.join("\n")), ""))
 }
 
 fn show_step(
@@ -104,10 +118,7 @@ fn show_step(
     let contract = step.contract.as_ref();
     let exit_code =
         contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| format!("== {}", code.value));
-    let kind = match work(step) {
-        WorkKind::Code => "code",
-        WorkKind::Review => "review",
-    };
+    let kind = kind_word(step.node_kind(), work(step));
     let said_policy = step.on_fail.is_some() || step.max_retries.is_some();
     let mut settings = vec![
         setting("target", step.target.as_ref().map(|target| target.value.clone()), "(missing)"),
@@ -136,6 +147,12 @@ fn show_step(
         }
     }
     settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
+    let approval = step.approval.as_ref().map(|approval| approval.value.word().to_owned());
+    let text = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.value.clone());
+    let sub_plan = [("plan", text(&step.plan)), ("folder", text(&step.folder)), ("approval", approval)];
+    settings.extend(
+        sub_plan.into_iter().filter(|(_, said)| said.is_some()).map(|(name, said)| setting(name, said, "")),
+    );
     if !step.locks.is_empty() {
         settings.push(setting("locks", joined(step.locks.iter().map(|lock| lock.value.clone())), "none"));
     }

@@ -1,7 +1,7 @@
 //! The kind of a file that is no plan text, as far as its bytes tell, and the way to make a plan of it.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::text::Span;
+use crate::text::{Span, shell_word};
 
 /// How much of a file is looked at where all of it would be needless.
 const HEAD_BYTES: usize = 4096;
@@ -215,15 +215,6 @@ fn is_yaml(body: &str) -> bool {
         keys += 1;
     }
     keys > 0 && is_more
-}
-
-/// Writes a path as a word of the shell, so that it can be copied.
-pub(crate) fn shell_word(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | '@');
-    if !path.is_empty() && !path.starts_with('-') && path.chars().all(is_plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', "'\\''"))
 }
 
 /// Says what a byte that is no UTF-8 probably was meant to be, and how to convert the file.

@@ -13,6 +13,7 @@ mod limits;
 mod masked;
 mod needed;
 mod patterns;
+mod programs;
 mod status;
 mod text;
 mod tools;
@@ -32,8 +33,10 @@ pub(crate) use patterns::{Doubt, doubtful};
 pub(crate) use status::{Status, status};
 pub use tools::{TOOLS, Tool};
 
+use programs::Program;
+pub(crate) use programs::{Call, Trait, all_commands, arguments, brings, calls, is_here, wrapped_commands};
 pub use walk::{commands, each_simple};
-pub(crate) use walk::{each, each_list, git_verb, wrapped_commands};
+pub(crate) use walk::{each, each_list};
 
 use std::collections::BTreeSet;
 
@@ -280,12 +283,6 @@ pub fn read(script: &str) -> Reading {
     convert::read(script)
 }
 
-/// Programs that run the file which is their first argument.
-const INTERPRETERS: [&str; 14] = [
-    "bash", "sh", "dash", "ksh", "zsh", "python", "node", "deno", "bun", "ruby", "perl", "php", "lua",
-    "Rscript",
-];
-
 /// Returns the relative paths of the programs and scripts that a command runs, as it is written for a shell; none where it
 /// can't be read.
 pub fn scripts_of_command(command: &str) -> BTreeSet<String> {
@@ -301,13 +298,10 @@ pub fn scripts_of_command(command: &str) -> BTreeSet<String> {
 fn script_of(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let program = program.literal.as_deref()?;
-    let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is_source = matches!(program, "source" | ".");
-    if !is_source && program.contains('/') && !program.starts_with('/') {
+    if program.contains('/') && !program.starts_with('/') {
         return Some(program.strip_prefix("./").unwrap_or(program).to_owned());
     }
-    let name = plain.rsplit('/').next().unwrap_or(plain);
-    if !is_source && !INTERPRETERS.contains(&name) {
+    if !Program::is_interpreter(program) && !matches!(program, "deno" | "bun") {
         return None;
     }
     // A text or a module in place of a file.

@@ -7,7 +7,7 @@ use crate::syntax::Language;
 use crate::syntax::content;
 use crate::text::limits::PLAN_BYTES_MAX;
 use crate::text::secrets::{Secret, secrets};
-use crate::text::{Span, characters};
+use crate::text::{Span, characters, shell_word};
 
 const BOM: char = '\u{feff}';
 
@@ -105,8 +105,7 @@ impl Source {
         }
         if !self.text.contains('\n') && self.text.matches('\r').count() > 1 {
             let message = "the lines of the file end with CR alone, so it is one line";
-            let help =
-                format!("convert it: `tr '\\r' '\\n' < {} > plan-lf.md`", content::shell_word(&self.path));
+            let help = format!("convert it: `tr '\\r' '\\n' < {} > plan-lf.md`", shell_word(&self.path));
             return Some(Diagnostic::new(Code::P003, message).at(Span::at(0), "").help(help));
         }
         let first = (0..self.line_count()).map(|line| self.line_span(line));

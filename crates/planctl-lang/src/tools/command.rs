@@ -3,6 +3,8 @@
 use super::template::{Reference, Unfilled, references};
 use serde_json::Value;
 
+use crate::text::shell_quoted;
+
 const BEGINS: &str = "planctl tool call ";
 const FOR_EACH: &str = " --for-each ";
 
@@ -23,10 +25,10 @@ impl ToolUse {
     /// Writes it as a command that a person can type as well, where it refers to nothing.
     pub fn command(&self) -> String {
         let mut command =
-            format!("{BEGINS}{} {} {}", self.server, self.tool, quoted(&self.arguments.to_string()));
+            format!("{BEGINS}{} {} {}", self.server, self.tool, shell_quoted(&self.arguments.to_string()));
         if let Some(list) = &self.for_each {
             command.push_str(FOR_EACH);
-            command.push_str(&quoted(list));
+            command.push_str(&shell_quoted(list));
         }
         command
     }
@@ -60,10 +62,6 @@ impl ToolUse {
 pub fn is_name(text: &str) -> bool {
     let may_be = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':');
     !text.is_empty() && text.len() <= 128 && text.bytes().all(may_be) && !text.starts_with('-')
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Reads a text in single quotes, and returns what follows it.

@@ -23,7 +23,7 @@ pub(crate) fn digest_of_plan(source: &Source, tree: &PlanTree) -> Digest {
 
 /// Returns the sha256 of a text as `sha256:…`, as contracts are named.
 pub fn digest_of_text(text: &str) -> Digest {
-    Digest::new(format!("sha256:{}", hex(&Sha256::digest(text.as_bytes()))))
+    Digest::of_sha256(&Sha256::digest(text.as_bytes()))
 }
 
 /// Returns the plan's text less the marks that planctl writes.
@@ -40,11 +40,6 @@ fn without(source: &Source, annotations: Vec<Span>) -> String {
     }
     text.push_str(&source.text()[at..]);
     text
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 /// Returns the places of all annotations, in order: values, marks with the blanks after them, and whole status lines.

@@ -1,11 +1,13 @@
 //! Reads plan text into a tree, tolerant as people are, and says everything it could not read.
 
+pub(crate) mod allow;
 mod budget;
 pub(crate) mod contract;
 mod fences;
 pub(crate) mod field;
 mod frontmatter;
 pub(crate) mod heading;
+mod headless;
 pub(crate) mod layout;
 mod meant;
 mod plan;
@@ -14,6 +16,7 @@ mod step;
 pub use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
+pub(crate) use step::kind_word;
 
 use std::collections::BTreeMap;
 
@@ -210,6 +213,9 @@ impl<'a> Reader<'a> {
         if let Some(heading) = heading::heading(text, span.start) {
             return self.read_heading(&heading, line, span);
         }
+        if self.read_underlined(line, span) {
+            return;
+        }
         match field::line(text, span.start) {
             Some(found) => self.read_field(found, line),
             None if self.field.is_none() && !field::is_separator(text) => self.read_prose(line, span),
@@ -225,6 +231,9 @@ impl<'a> Reader<'a> {
     // Authors take fields out by a comment; that one is not read should not come as a surprise.
     fn read_opaque(&mut self, line: usize) {
         let span = self.source.line_span(line);
+        if self.read_remark(line, span) {
+            return;
+        }
         let Some(found) = field::line(self.source.slice(span), span.start) else { return };
         if self.place == Section::Step && Field::of_step(&found.name.value).is_some() {
             let message = format!("`**{}:**` stands in a comment, so it is not read", found.name.value);
@@ -432,6 +441,7 @@ impl<'a> Reader<'a> {
                 }
             }
             (_, Section::Flow) => self.read_prose(line, self.source.line_span(line)),
+            (_, Section::Steps) if Field::of_step(word).is_some() => self.report_headless(&found, line),
             (None, Section::Plan | Section::Step) | (_, Section::Steps) => {
                 self.read_unknown_field(&found, elsewhere, line)
             }

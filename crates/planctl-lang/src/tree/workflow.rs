@@ -139,6 +139,7 @@ pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic
     if !(has_limit_exceeded(&found) && is_full(&plain)) {
         lint::structure(&lint::Shape::of(&plain, None), &mut found);
     }
+    folders::lint(&plain, &mut found);
     Outlined { workflow: explicit::explicit(&plain), tree, found, is_linear }
 }
 

@@ -859,3 +859,117 @@ fn d19_the_target_of_a_step_that_no_agent_does_is_no_role() {
     let refused = accent.iter().find(|found| found.code == Code::P403).expect("no role");
     assert!(refused.help.as_deref().is_some_and(|help| help.contains("ASCII letters")), "{refused:?}");
 }
+
+#[test]
+fn d_07_programs_are_known_behind_whatever_starts_them() {
+    all_are(&["uv run rm -rf x", "npx rm -rf x", "sudo -n /bin/rm -r x", "docker compose down -v"], P602);
+    all_are(
+        &[
+            "poetry run curl https://x.y",
+            "uv run git push",
+            "python3 -m pip install x",
+            "xargs -n 1 ssh h < f",
+        ],
+        P601,
+    );
+    all_are(&["uv run black .", "npx eslint --fix .", "poetry run ruff format"], P105);
+    all_are(&["env CI=1 python3", "uv run vim x"], P111);
+    none_is(&["uv run pytest", "python3 -m pytest", "npx eslint .", "sudo -n true"], P602);
+}
+
+#[test]
+fn d_07_programs_that_end_with_0_whatever_they_find_prove_nothing() {
+    all_are(
+        &[
+            "python3 -m pytest --collect-only",
+            "uv run pytest --co",
+            "jq .x f.json",
+            "jq -r '.a.b' f.json",
+            "find . -name '*.md'",
+            "git log --oneline",
+        ],
+        P104,
+    );
+    none_is(
+        &[
+            "jq . f.json",
+            "jq empty f.json",
+            "jq -e .x f.json",
+            "jq 'if .x then 1 else error end' f",
+            "find . -name x -exec test -s {} +",
+        ],
+        P104,
+    );
+    let call = with("**target:** coder\n**task:**\nMake `one", "**type:** call\n**task:**\nMake `one")
+        .replace("test -f one.txt", "git log --oneline");
+    assert!(found(&call).iter().all(|found| found.code != P104), "a call is run for what it prints");
+}
+
+#[test]
+fn d_07_a_variable_that_nothing_sets_is_always_empty() {
+    all_are(
+        &["[ -z \"$errors\" ]", "grep -q x f || err=1\n[ -z \"$errors\" ]", "[[ -z $missing && -f a ]]"],
+        P104,
+    );
+    none_is(
+        &[
+            "errors=$(grep x f)\n[ -z \"$errors\" ]",
+            "[ -z \"$CI\" ]",
+            "read -r line < f; [ -z \"$line\" ]",
+            "for f in a b; do [ -z \"$f\" ] || exit 1; done",
+            "export x=$(cat f); test -z \"$x\"",
+            "mapfile -t lines < f; [ -z \"$lines\" ]",
+            ". ./lib.sh; [ -z \"$errors\" ]",
+            "x=(a b); [ -z \"$x\" ]",
+            "[ -z \"${x:-}\" ]",
+            "[ -z \"$(cat f)\" ]",
+        ],
+        P104,
+    );
+}
+
+#[test]
+fn d_07_a_search_through_all_files_finds_the_plan_itself() {
+    all_are(&["grep -rq TODO .", "grep -r x", "rg TODO .", "test -s a && grep -rq x ./"], P104);
+    all_are(&["! grep -rq TODO .", "if grep -r x .; then exit 1; fi"], P113);
+    for fine in [
+        "grep -rq x src",
+        "grep -rq --include='*.py' x .",
+        "grep -rq --exclude-dir=plans x .",
+        "cd src && grep -rq x .",
+        "grep -q x ./a",
+    ] {
+        assert!(!codes(fine).contains(&P104) && !codes(fine).contains(&P113), "{fine}: {:?}", codes(fine));
+    }
+    let text = with("test -f one.txt", "grep -rq TODO .");
+    let outside = Facts { plan_is_inside: Some(false), ..crate::sample::facts() };
+    let found = crate::sample::found_with(&text, &outside);
+    assert!(found.iter().all(|found| found.code != P104), "{found:?}");
+}
+
+#[test]
+fn d_07_empty_input_is_no_check() {
+    all_are(
+        &["ls *.md | xargs -r grep -q x", "find . -name x | xargs --no-run-if-empty -n 1 python3 check.py"],
+        P110,
+    );
+    none_is(
+        &["ls *.md | xargs grep -q x", "test -s a && ls *.md | xargs -r grep -q x", "ls | xargs -r rm"],
+        P110,
+    );
+}
+
+#[test]
+fn d_20_a_test_without_its_bracket_is_named_and_mended() {
+    for script in ["[ -f a", "[ -f a && test -s b", "if [ -f a; then exit 0; fi; exit 1"] {
+        let found = found_in(script);
+        let unclosed =
+            found.iter().find(|found| found.code == P113).unwrap_or_else(|| panic!("{script}: {found:?}"));
+        assert!(unclosed.message.starts_with("`[` has no `]`"), "{}", unclosed.message);
+        assert_eq!(
+            unclosed.fix.as_ref().map(|fix| (fix.edits[0].replacement.as_str(), fix.safe)),
+            Some((" ]", false))
+        );
+    }
+    none_is(&["[ -f a ]", "[[ -f a ]]", "echo ["], P113);
+}

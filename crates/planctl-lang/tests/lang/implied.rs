@@ -326,6 +326,12 @@ fn d3_the_names_in_a_condition_of_a_step_are_checked() {
         ),
         ("context.colour=red", Code::P313, "context.colour=red", "nothing in the plan writes `colour`"),
         ("outcome=sucess", Code::P313, "outcome=sucess", "no outcome is called `sucess`"),
+        (
+            "steps.1.outcome=sucess",
+            Code::P313,
+            "steps.1.outcome=sucess",
+            "no outcome is called `sucess`, so step 1 never has it",
+        ),
     ] {
         let found = told(&plan(&["", &format!("**when:** {when}"), ""], ""));
         let [(found_code, text, message, _)] = found.as_slice() else { panic!("{when}: {found:?}") };

@@ -75,7 +75,7 @@ fn a_task_list_of_spec_kit_becomes_a_step_for_each_open_task_and_parallel_ones_n
          - Phase 2: User Story 1 - Make an album (Priority: P1) 🎯 MVP\n- Its goal: A user makes an album and names it\n- Its test: Make an album over the API and list it\n- User story: US1\n\n\
          Read `specs/001-photo-albums/spec.md` and `specs/001-photo-albums/plan.md` first.\n\n**contract:** TODO\n",
         "### 4. T006 Create the Album model in src/models/album.py\n\n**target:** coder\n**needs:** 2, 3\n",
-        "<!-- No step here, since it is done in specs/001-photo-albums/tasks.md:\n- T001 Create project structure",
+        "<!-- Not imported, because it is done in specs/001-photo-albums/tasks.md:\n- T001 Create project structure",
     ] {
         assert!(plan.text.contains(part), "{part}\n\n{}", plan.text);
     }

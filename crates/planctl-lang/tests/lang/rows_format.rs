@@ -7,7 +7,7 @@ use planctl_lang::Code::{
     P001, P002, P004, P005, P006, P007, P008, P009, P010, P011, P013, P014, P015, P016, P020,
 };
 use planctl_lang::Severity::{Error, Note, Warning};
-use planctl_lang::{Code, Severity, Source, Verification, digest};
+use planctl_lang::{Code, Diagnostic, Reach, Severity, Source, Verification, apply_fixes, digest};
 
 fn expected(code: Code, level: Severity, says: &'static str, line: usize) -> Expected {
     Expected { code, level, says, line }
@@ -751,4 +751,31 @@ fn text_after_the_steps_that_nobody_reads_is_told_with_its_line() {
         format!("the section `{title}` is for readers: no worker is given it, and nothing checks it")
     };
     assert_eq!(told, [(Severity::Note, 44, says("Done when")), (Severity::Note, 52, says("Risks"))]);
+}
+
+#[test]
+fn d_06_a_step_whose_heading_has_a_line_below_it_is_named_with_the_line_to_type_and_mended() {
+    for under in ["-------", "==="] {
+        let text = with("### 2. Make two\n", &format!("2. Make two\n{under}\n"));
+        let heading =
+            expect(&text, &expected(P015, Error, "the heading `2. Make two` has a line below it", 28));
+        assert_eq!(heading.help.as_deref(), Some("write `### 2. Make two`"));
+        let all: Vec<Code> = found(&text).iter().map(|found| found.code).collect();
+        assert_eq!(all, [P015], "nothing is said of the fields below it");
+        let mended = apply_fixes(&Source::new("plan.md", text.as_str()), &found(&text), Reach::Safe);
+        assert_eq!(mended.as_deref(), Some(crate::sample::PLAN));
+    }
+    let both =
+        with("### 1. Make one\n", "1. Make one\n---\n").replace("### 2. Make two\n", "2. Make two\n---\n");
+    let named: Vec<Diagnostic> = found(&both).into_iter().filter(|found| found.code == P015).collect();
+    assert_eq!(named.len(), 2, "{named:?}");
+    let list = with("Make `one.txt`.\n", "Do this:\n\n1. Make `one.txt`\n---\n");
+    assert!(found(&list).iter().all(|found| found.code != P015), "a list of a task is no heading");
+}
+
+#[test]
+fn d_06_fields_above_the_first_step_are_named_once() {
+    let text = with("### 1. Make one\n\n", "");
+    let headless = expect(&text, &expected(P015, Error, "`**target:**` belongs to no step", 15));
+    assert_eq!(headless.help.as_deref(), Some("write the heading of its step above it: `### 1. Title`"));
 }

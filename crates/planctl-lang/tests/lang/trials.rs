@@ -158,10 +158,9 @@ fn a_contract_that_would_leave_the_copy_or_do_harm_is_no_candidate() {
     let obstacle = |script: &str| {
         let text = with("test -f one.txt", script);
         let source = Source::new("p.md", &text);
-        let (tree, _) = parse(&source);
         let facts = Facts { commands: [("nosuch".to_owned(), false)].into(), ..facts() };
-        let found = verify(&source, &facts, &Levels::default()).diagnostics;
-        let all = candidates(&tree, &found, &["/home/ada/shop".to_owned()]);
+        let found = verify(&source, &facts, &Levels::default());
+        let all = candidates(&found.tree, found.with_allowed(), &["/home/ada/shop".to_owned()]);
         assert_eq!(all.iter().map(|one| one.step).collect::<Vec<_>>(), [1, 2], "{script}");
         assert_eq!(all[1].obstacle, None);
         all[0].obstacle.clone()
@@ -177,6 +176,19 @@ fn a_contract_that_would_leave_the_copy_or_do_harm_is_no_candidate() {
         assert_eq!(obstacle(script), Some(Obstacle::Unsafe(reason.to_owned())), "{script}");
     }
     assert_eq!(obstacle("test -d /home/ada/shop-2"), None);
+    let allowed = with("test -f one.txt", "echo x >/etc/motd").replacen(
+        "### 1. Make one\n",
+        "### 1. Make one\n\n<!-- planctl: allow P112 it is the machine's -->\n",
+        1,
+    );
+    let found = verify(&Source::new("p.md", allowed), &facts(), &Levels::default());
+    assert_eq!(found.allowed.len(), 1);
+    let harm = Obstacle::Unsafe("it writes outside the workspace (P112)".to_owned());
+    assert_eq!(
+        candidates(&found.tree, found.with_allowed(), &[])[0].obstacle,
+        Some(harm),
+        "a finding that is allowed is true all the same"
+    );
 }
 
 #[test]
@@ -186,8 +198,7 @@ fn a_candidate_has_its_steps_own_time_and_whatever_the_marks_say() {
         "exit_code == 3\n**contract_timeout:** 20 s\n**guard:** yes\n**on_fail:** escalate",
     );
     let source = Source::new("p.md", &text);
-    let (tree, _) = parse(&source);
-    let all = candidates(&tree, &[], &[]);
+    let all = candidates(&parse(&source).0, &[], &[]);
     let told = |at: usize| {
         let one = &all[at];
         (one.title.as_str(), one.contract.expect, one.contract.timeout.as_secs(), one.names_timeout)

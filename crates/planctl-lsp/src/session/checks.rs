@@ -9,7 +9,7 @@ use planctl_server::check::{Checking, plan_path, verify_text};
 use serde_json::Value;
 
 use super::super::client::Weight;
-use super::super::document::{Document, Waiting};
+use super::super::document::{Document, WaitingRequest};
 use super::super::findings;
 use super::Session;
 
@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
         let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default();
         let document = self.documents.get_mut(uri).filter(|document| document.checking.is_some());
         let Some(document) = document else { return Some(params) };
-        document.waiting.push(Waiting { id, method: method.to_owned(), params });
+        document.waiting.push(WaitingRequest { id, method: method.to_owned(), params });
         None
     }
 }

@@ -183,7 +183,8 @@ fn failed_call<'a>(planned: &'a Planned, intent: &str) -> Option<(&'a PlannedSte
         | Action::Ask { .. }
         | Action::Write { .. }
         | Action::Run { .. }
-        | Action::Follow { .. } => None,
+        | Action::Show { .. }
+        | Action::SubPlan { .. } => None,
     })
 }
 

@@ -6,12 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bind::{Argument, ArgumentValue, Binding, bind};
+use super::bind::{Argument, ArgumentValue, Binding, bind, subject};
 use super::capability::{ASK_PERSON, Capability};
 use super::collapse::collapsed;
 use super::parameter::{Parameter, coerced};
-use super::{Candidate, Found, Resolver, Served, Source, entry_of, needs_capability};
+use super::words::Wording;
+use super::{Candidate, Resolution, Resolver, Served, Source, entry_of, needs_capability};
 use crate::intents::{Intent, IntentKind, humanised, own_question};
+
+/// Verbs of intents that show a result.
+const SHOWING: [&str; 5] = ["show", "display", "print", "present", "output"];
+/// Words for results, whatever they are about.
+const RESULTS: [&str; 6] = ["result", "outcome", "answer", "item", "list", "output"];
 
 /// A goal whose intents were resolved.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -25,7 +31,7 @@ pub struct Planned {
     /// Remarks that a person should know.
     pub warnings: Vec<Remark>,
     /// How each capability was found, by intent.
-    pub found: BTreeMap<String, Found>,
+    pub found: BTreeMap<String, Resolution>,
 }
 
 /// One step.
@@ -64,8 +70,13 @@ pub enum Action {
         /// The command.
         command: String,
     },
-    /// A plan of the library does it, in a run of its own once all other steps are done; it waits for an approval of its own.
-    Follow {
+    /// A result that is there is shown.
+    Show {
+        /// The step whose result it is, by its intent.
+        of: String,
+    },
+    /// A plan of the library does it, in a run of its own that waits for an approval of its own; its output is the result.
+    SubPlan {
         /// The entry.
         entry: String,
         /// How well it serves, from 0 to 1.
@@ -149,7 +160,6 @@ pub fn planned(
     planning.ask_for_the_unsaid();
     planning.name_questions(&leaves);
     planning.planned.steps = in_order(std::mem::take(&mut planning.planned.steps));
-    planning.move_follow_up_last();
     planning.planned
 }
 
@@ -199,6 +209,9 @@ impl Planning<'_> {
             self.push(intent, Action::Ask { question });
             return;
         }
+        if let Some(of) = self.shown(intent, all) {
+            return self.push(intent, Action::Show { of });
+        }
         if intent.kind == IntentKind::Transform && self.merge(intent, all) {
             return;
         }
@@ -206,7 +219,7 @@ impl Planning<'_> {
         if let Some(name) = decision.and_then(Decision::capability)
             && let Some(entry) = entry_of(name)
         {
-            return self.follow(intent, entry, 1.0);
+            return self.add_sub_plan(intent, entry, 1.0);
         }
         match decision {
             Some(Decision::Write(task)) => return self.push(intent, Action::Write { task: task.clone() }),
@@ -232,11 +245,11 @@ impl Planning<'_> {
             Served::Missing(candidates) => return self.leave_open(intent, false, candidates),
         };
         if let Some(entry) = entry_of(&best.capability) {
-            return self.follow(intent, entry, best.score);
+            return self.add_sub_plan(intent, entry, best.score);
         }
         let Some(capability) = self.resolver.catalog.named(&best.capability).cloned() else { return };
-        let needs: Vec<&Intent> =
-            intent.needs.iter().filter_map(|need| all.iter().find(|own| own.id == *need)).collect();
+        let needs: Vec<Intent> = intent.needs.iter().filter_map(|need| self.result_of(need, all)).collect();
+        let needs: Vec<&Intent> = needs.iter().collect();
         let binding = bind(intent, &capability, &needs);
         self.call(
             intent,
@@ -246,33 +259,43 @@ impl Planning<'_> {
         );
     }
 
-    fn follow(&mut self, intent: &Intent, entry: &str, score: f64) {
-        let is_second = self.planned.steps.iter().any(|step| matches!(step.action, Action::Follow { .. }));
-        if is_second {
-            let message =
-                format!("the plan {entry} of the library serves it, and one plan alone can follow another");
-            self.add_remark(intent, message);
+    /// Returns an intent as what it gives: results that were filtered or sorted are still about what they were about.
+    fn result_of(&self, need: &str, all: &[Intent]) -> Option<Intent> {
+        let find = |id: &str| all.iter().find(|own| own.id == id);
+        let own = find(need)?;
+        let mut source = own;
+        while source.kind == IntentKind::Transform {
+            let mut results = source.needs.iter().filter_map(|need| find(need));
+            let Some(before) = results.find(|before| before.kind != IntentKind::Ask) else { break };
+            source = before;
         }
-        if !intent.needs.is_empty() {
-            let message = format!("the plan {entry} of the library follows, and is not given what it needs");
-            self.planned.warnings.push(Remark { intent: intent.id.clone(), message });
-        }
-        self.push(intent, Action::Follow { entry: entry.to_owned(), score });
+        Some(Intent { id: own.id.clone(), ..source.clone() })
     }
 
-    /// Puts a plan that follows behind all other steps; nothing can need it.
-    fn move_follow_up_last(&mut self) {
-        let steps = std::mem::take(&mut self.planned.steps);
-        let (following, others): (Vec<_>, Vec<_>) =
-            steps.into_iter().partition(|step| matches!(step.action, Action::Follow { .. }));
-        for step in &others {
-            for need in step.needs.iter().filter(|need| following.iter().any(|own| own.id == **need)) {
-                let message =
-                    format!("it needs {need}, which a plan of the library does once this one is over");
-                self.planned.faults.push(Remark { intent: step.id.clone(), message });
-            }
+    /// Finds the step whose result an intent shows, where it does nothing else: no capability is looked for then.
+    fn shown(&self, intent: &Intent, all: &[Intent]) -> Option<String> {
+        let is_free = intent.tool.is_none() && intent.parameters.is_empty();
+        let text = intent.text.trim();
+        let (verb, about) = text.split_once(' ').unwrap_or((text, ""));
+        let is_shown = SHOWING.contains(&verb.to_lowercase().as_str());
+        if !is_free || !is_shown || self.decisions.contains_key(&intent.id) {
+            return None;
         }
-        self.planned.steps = others.into_iter().chain(following).collect();
+        let mut results = intent.needs.iter().rev().filter_map(|need| self.result_of(need, all));
+        let last = results.find(|need| need.kind != IntentKind::Ask)?;
+        let known = subject(&last);
+        let is_about = |noun: &String| known.contains(noun) || RESULTS.contains(&noun.as_str());
+        Wording::of_intent(about).nouns.iter().all(is_about).then(|| self.step_of(&last.id))
+    }
+
+    fn add_sub_plan(&mut self, intent: &Intent, entry: &str, score: f64) {
+        if !intent.needs.is_empty() {
+            let needs = intent.needs.join(", ");
+            let message =
+                format!("the plan {entry} of the library comes after {needs}, and is given no result");
+            self.planned.warnings.push(Remark { intent: intent.id.clone(), message });
+        }
+        self.push(intent, Action::SubPlan { entry: entry.to_owned(), score });
     }
 
     fn call(&mut self, intent: &Intent, mut call: Call, binding: Binding, needs: &[&Intent]) {
@@ -303,18 +326,6 @@ impl Planning<'_> {
         if call.capability.server.is_none() && call.capability.command.is_none() {
             let message =
                 format!("{} has no server and no command, so nothing can call it", call.capability.id());
-            self.add_remark(intent, message);
-        }
-        let arguments = call.arguments.iter();
-        if call.capability.server.is_none()
-            && let Some(argument) =
-                arguments.clone().find(|own| matches!(own.value, ArgumentValue::ResultOf(..)))
-        {
-            let message = format!(
-                "the command of {} takes no results, and `{}` is one",
-                call.capability.id(),
-                argument.parameter
-            );
             self.add_remark(intent, message);
         }
         self.push(intent, Action::Call(call));
@@ -356,6 +367,11 @@ impl Planning<'_> {
             others.iter().filter_map(|other| all.iter().find(|own| own.id == **other)).collect();
         let Some(step) = self.planned.steps.iter_mut().find(|step| step.id == target) else { return false };
         let Action::Call(call) = &mut step.action else { return false };
+        // A writer that names another tool does not mean this one.
+        let is_meant = |tool: &String| *tool == call.capability.id() || *tool == call.capability.name;
+        if !intent.tool.iter().all(is_meant) {
+            return false;
+        }
         let Some(arguments) = collapsed(intent, &asked, call) else { return false };
         call.arguments.extend(arguments);
         step.merged.push(intent.id.clone());
@@ -404,9 +420,11 @@ impl Planning<'_> {
             let takes = |argument: &&Argument| matches!(&argument.value, ArgumentValue::ResultOf(id, _) if *id == step.id);
             let arguments = steps.iter().filter_map(|other| match &other.action {
                 Action::Call(call) => Some(&call.arguments),
-                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } | Action::Follow { .. } => {
-                    None
-                }
+                Action::Ask { .. }
+                | Action::Write { .. }
+                | Action::Run { .. }
+                | Action::Show { .. }
+                | Action::SubPlan { .. } => None,
             });
             let takers: BTreeSet<&str> =
                 arguments.flatten().filter(takes).map(|argument| argument.parameter.as_str()).collect();

@@ -1,33 +1,38 @@
-//! Writes a resolved goal as a plan: questions as steps for a person, calls with their arguments, each result where it is needed.
+//! Writes a resolved goal as a plan: questions as steps for a person, calls with their arguments, plans of the library as sub-plans,
+//! each result where it is needed.
 
+use std::collections::BTreeMap;
+
+use planctl_lang::shell_quoted;
 use serde_json::{Map, Value};
 
 use super::bind::ArgumentValue;
 use super::planned::{Action, Call, Planned, PlannedStep};
 use crate::write::{fence, heading, one_line, safe, task, yaml};
 
-/// Writes the plan. Each step says which intent of the goal it serves; a plan of the library that follows stands in its head.
-pub fn write_plan(goal: &str, owner: &str, planned: &Planned) -> String {
+/// Writes the plan. Each step says which intent of the goal it serves; `files` has the file of each plan of the library, relative to
+/// the workspace.
+pub fn write_plan(goal: &str, owner: &str, planned: &Planned, files: &BTreeMap<String, String>) -> String {
     let title: String = one_line(goal).chars().take(100).collect();
-    let follows = planned.steps.iter().find_map(|step| match &step.action {
-        Action::Follow { entry, .. } => Some(format!("then: {}\n", yaml(entry))),
-        Action::Ask { .. } | Action::Call(_) | Action::Write { .. } | Action::Run { .. } => None,
-    });
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n{}---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
+        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
         yaml(owner),
-        follows.unwrap_or_default(),
         heading(&title),
         safe(&one_line(goal))
     );
-    let own = |step: &&PlannedStep| !matches!(step.action, Action::Follow { .. });
-    for (at, step) in planned.steps.iter().filter(own).enumerate() {
-        write_step(&mut text, at, step, &planned.steps);
+    for (at, step) in planned.steps.iter().enumerate() {
+        write_step(&mut text, at, step, &planned.steps, files);
     }
     text
 }
 
-fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedStep]) {
+fn write_step(
+    text: &mut String,
+    at: usize,
+    step: &PlannedStep,
+    all: &[PlannedStep],
+    files: &BTreeMap<String, String>,
+) {
     let title: String = one_line(&step.text).chars().take(100).collect();
     text.push_str(&format!("\n### {}. {}\n\n", at + 1, heading(&capitalised(&title))));
     if matches!(step.action, Action::Write { .. }) {
@@ -35,8 +40,9 @@ fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedSt
     }
     let kind = match &step.action {
         Action::Ask { .. } => Some("human"),
-        Action::Call(_) | Action::Run { .. } => Some("call"),
-        Action::Write { .. } | Action::Follow { .. } => None,
+        Action::Call(_) | Action::Run { .. } | Action::Show { .. } => Some("call"),
+        Action::SubPlan { .. } => Some("sub-plan"),
+        Action::Write { .. } => None,
     };
     text.push_str(&kind.map(|kind| format!("**type:** {kind}\n")).unwrap_or_default());
     text.push_str(&format!("**needs:** {}\n", needs(step, all)));
@@ -49,11 +55,18 @@ fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedSt
             text.push_str(&format!("\n**task:**\n{}\n\n**contract:** TODO\n", task(own)));
         }
         Action::Run { command } => contract(text, command),
-        Action::Follow { .. } => {}
+        Action::Show { of } => contract(text, &format!("cat {}", output_file(of, all))),
+        Action::SubPlan { entry, .. } => {
+            let file = files.get(entry).cloned().unwrap_or_else(|| format!("plans/{entry}.md"));
+            text.push_str(&format!("**plan:** {}\n", one_line(&file)));
+        }
     }
 }
 
 fn write_call(text: &mut String, call: &Call, all: &[PlannedStep]) {
+    if let (None, Some(command)) = (&call.capability.server, &call.capability.command) {
+        return contract(text, &fill_arguments(command, call, all));
+    }
     let arguments: Map<String, Value> = call
         .arguments
         .iter()
@@ -67,20 +80,15 @@ fn write_call(text: &mut String, call: &Call, all: &[PlannedStep]) {
             (argument.parameter.clone(), value)
         })
         .collect();
-    match (&call.capability.server, &call.capability.command) {
-        (None, Some(command)) => contract(text, &fill_arguments(command, &arguments)),
-        (server, _) => {
-            let server = server.as_deref().unwrap_or_default();
-            text.push_str(&format!(
-                "**server:** {}\n**tool:** {}\n",
-                one_line(server),
-                one_line(&call.capability.name)
-            ));
-            let arguments = format!("{:#}", Value::Object(arguments));
-            let fence = fence(&arguments);
-            text.push_str(&format!("**arguments:**\n{fence}json\n{arguments}\n{fence}\n"));
-        }
-    }
+    let server = call.capability.server.as_deref().unwrap_or_default();
+    text.push_str(&format!(
+        "**server:** {}\n**tool:** {}\n",
+        one_line(server),
+        one_line(&call.capability.name)
+    ));
+    let arguments = format!("{:#}", Value::Object(arguments));
+    let fence = fence(&arguments);
+    text.push_str(&format!("**arguments:**\n{fence}json\n{arguments}\n{fence}\n"));
 }
 
 fn contract(text: &mut String, command: &str) {
@@ -88,12 +96,43 @@ fn contract(text: &mut String, command: &str) {
     text.push_str(&format!("\n**contract:**\n{fence}shell\n{}\n{fence}\nexit_code == 0\n", command.trim()));
 }
 
-/// Puts arguments into a local command, each as one word of the shell.
-fn fill_arguments(command: &str, arguments: &Map<String, Value>) -> String {
-    arguments.iter().fold(command.to_owned(), |command, (name, value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        command.replace(&format!("{{{name}}}"), &format!("'{}'", text.replace('\'', "'\\''")))
-    })
+/// Puts arguments into a local command, each as one word of the shell. One pass, so that no argument is taken for a placeholder.
+fn fill_arguments(command: &str, call: &Call, all: &[PlannedStep]) -> String {
+    let mut filled = String::new();
+    let mut rest = command;
+    while let Some((before, after)) = rest.split_once('{') {
+        let named = after.split_once('}').and_then(|(name, behind)| {
+            let argument = call.arguments.iter().find(|argument| argument.parameter == name)?;
+            Some((shell_argument(&argument.value, all), behind))
+        });
+        filled.push_str(before);
+        rest = match named {
+            Some((word, behind)) => {
+                filled.push_str(&word);
+                behind
+            }
+            None => {
+                filled.push('{');
+                after
+            }
+        };
+    }
+    filled + rest
+}
+
+fn shell_argument(value: &ArgumentValue, all: &[PlannedStep]) -> String {
+    match value {
+        ArgumentValue::Given(value) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            shell_quoted(&text)
+        }
+        ArgumentValue::ResultOf(id, _) => format!("\"$(cat {})\"", output_file(id, all)),
+    }
+}
+
+/// Returns the file with the result of a step, as a word of the shell.
+fn output_file(id: &str, all: &[PlannedStep]) -> String {
+    format!("\"$PLANCTL_OUTPUTS/{}\"", number(id, all))
 }
 
 /// Keeps a text that reads as a reference from becoming one.

@@ -82,7 +82,8 @@ fn arguments(planned: &Planned) -> (String, BTreeMap<String, ArgumentValue>) {
         | Action::Ask { .. }
         | Action::Write { .. }
         | Action::Run { .. }
-        | Action::Follow { .. } => None,
+        | Action::Show { .. }
+        | Action::SubPlan { .. } => None,
     });
     let call = call.unwrap_or_else(|| panic!("{planned:?}"));
     let own = call.arguments.iter().map(|own| (own.parameter.clone(), own.value.clone()));

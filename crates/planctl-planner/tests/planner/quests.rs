@@ -89,7 +89,12 @@ fn m_39a_an_agent_writes_it_with_a_standard_library_alone_once_a_person_approves
     let resolver =
         Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     let decisions = BTreeMap::from([("I2".to_owned(), Decision::Write(task))]);
-    let text = write_plan("filter items", "me", &planned(&[intent("filter items")], &resolver, &decisions));
+    let text = write_plan(
+        "filter items",
+        "me",
+        &planned(&[intent("filter items")], &resolver, &decisions),
+        &BTreeMap::new(),
+    );
     assert!(text.contains("**target:** coder") && text.contains("**contract:** TODO"), "{text}");
 }
 

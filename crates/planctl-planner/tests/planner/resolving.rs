@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use planctl_lang::library::Entry;
 use planctl_planner::{
-    Action, ArgumentValue, Call, Capability, Catalog, Decision, Found, History, Intent, IntentKind, Planned,
-    Remembered, Resolver, Served, Source, Vectors, Went, key_of, planned, text_to_embed, type_of, verified,
-    write_plan,
+    Action, ArgumentValue, Call, Capability, Catalog, Decision, History, Intent, IntentKind, Planned,
+    Remembered, Resolution, Resolver, Served, Source, Vectors, Went, key_of, planned, text_to_embed, type_of,
+    verified, write_plan,
 };
 use serde_json::{Value, json};
 
@@ -93,13 +93,13 @@ fn with(mut intent: Intent, parameters: &[(&str, Value)]) -> Intent {
     intent
 }
 
-fn find(intent: &Intent, sources: &[Source]) -> Found {
+fn find(intent: &Intent, sources: &[Source]) -> Resolution {
     let catalog = Catalog::new(capabilities());
     Resolver { catalog: &catalog, history: &History::default(), sources, vectors: None, entries: &[] }
         .find(intent)
 }
 
-fn served(found: &Found) -> (&str, Source) {
+fn served(found: &Resolution) -> (&str, Source) {
     let Served::By(candidate, source) = &found.served else { panic!("{found:#?}") };
     (&candidate.capability, *source)
 }
@@ -537,29 +537,97 @@ fn plan_with(entries: &[Entry], intents: &[Intent]) -> Planned {
 }
 
 #[test]
-fn a_plan_of_the_library_serves_an_intent_and_follows_the_plan_that_is_written() {
+fn a_plan_of_the_library_serves_an_intent_as_a_sub_plan_where_the_resolution_puts_it() {
     let entries = [entry("release", &["release", "publish crate"]), entry("other", &["release", "docs"])];
-    let intents = [act("I1", "publish the crate of the release", &[]), act("I2", "list issues in o/r", &[])];
+    let intents =
+        [act("I1", "publish the crate of the release", &[]), act("I2", "list issues in o/r", &["I1"])];
     let planned = plan_with(&entries, &intents);
     let ids: Vec<&str> = planned.steps.iter().map(|step| step.id.as_str()).collect();
-    assert_eq!(ids, ["I2", "I1"], "what follows stands last: {planned:#?}");
-    assert_eq!(planned.steps[1].action, Action::Follow { entry: "release".to_owned(), score: 2.0 / 3.0 });
+    assert_eq!(ids, ["I1", "I2"], "{planned:#?}");
+    assert_eq!(planned.steps[0].action, Action::SubPlan { entry: "release".to_owned(), score: 2.0 / 3.0 });
+    assert!(planned.faults.is_empty(), "{:?}", planned.faults);
     let tried = planned.found["I1"].tried.last().unwrap();
     assert_eq!((tried.source, tried.candidates[0].capability.as_str()), (Source::Library, "plan:release"));
     assert_eq!(tried.candidates[0].why, "2 of its triggers, and it asks for 2: release, publish crate");
     assert_eq!(tried.candidates[1].capability, "plan:other");
-    let text = write_plan("list issues and release", "me", &planned);
-    assert!(text.contains("\nthen: release\n---\n") && text.contains("### 1. List issues in o/r"), "{text}");
-    assert!(!text.contains("### 2."), "a plan that follows is no step: {text}");
+    let files = BTreeMap::from([("release".to_owned(), "plans/to release.md".to_owned())]);
+    let text = write_plan("list issues and release", "me", &planned, &files);
+    let step = "### 1. Publish the crate of the release\n\n**type:** sub-plan\n**needs:** none\n\
+                **intent:** I1: publish the crate of the release\n**plan:** plans/to release.md\n";
+    assert!(text.contains(step) && !text.contains("then:"), "{text}");
+    assert!(text.contains("### 2. List issues in o/r") && text.contains("**needs:** 1\n"), "{text}");
 }
 
 #[test]
-fn nothing_can_need_what_a_plan_does_that_follows_and_one_alone_can() {
-    let entries = [entry("release", &["release", "publish crate"])];
-    let release = act("I1", "publish the crate of the release", &[]);
-    let needed = plan_with(&entries, &[release.clone(), act("I2", "list issues in o/r", &["I1"])]);
-    assert!(needed.faults.iter().any(|fault| fault.intent == "I2" && fault.message.contains("needs I1")));
-    let second = Intent { id: "I2".to_owned(), ..release.clone() };
-    let twice = plan_with(&entries, &[release, second]);
-    assert!(twice.faults.iter().any(|fault| fault.message.contains("one plan alone")), "{:?}", twice.faults);
+fn the_output_of_a_plan_of_the_library_is_an_argument_of_the_call_that_needs_it() {
+    let entries = [entry("choosing", &["choose", "repository"])];
+    let choose = Intent { topic: Some("repo".to_owned()), ..act("I1", "choose the repository", &[]) };
+    let list = Intent {
+        parameters: BTreeMap::from([("owner".to_owned(), json!("acme"))]),
+        ..act("I2", "list issues", &["I1"])
+    };
+    let planned = plan_with(&entries, &[choose.clone(), list]);
+    let text = write_plan("list issues of a repository", "me", &planned, &BTreeMap::new());
+    assert!(text.contains("**plan:** plans/choosing.md\n"), "{text}");
+    assert!(text.contains("\"repo\": \"${steps.1.output}\""), "{text}");
+    // Two plans may serve two intents, and one that needs a result is told to come after it.
+    let again = Intent { id: "I2".to_owned(), needs: vec!["I1".to_owned()], ..choose.clone() };
+    let twice = plan_with(&entries, &[choose, again]);
+    assert!(twice.faults.is_empty(), "{:?}", twice.faults);
+    assert_eq!(twice.steps.len(), 2);
+    let warned = &twice.warnings[0].message;
+    assert_eq!(warned, "the plan choosing of the library comes after I1, and is given no result");
+}
+
+#[test]
+fn m_23_results_that_are_there_are_shown_and_not_listed_once_more() {
+    let list = act("I1", "list issues in o/r", &[]);
+    let sorted = transform("I2", "sort them by update", &["I1"]);
+    for text in ["show them", "show the issues", "display the results", "print the list"] {
+        let sorted =
+            Intent { parameters: BTreeMap::from([("sort".to_owned(), json!("updated"))]), ..sorted.clone() };
+        // Whether results are shown by an intent of its own or as a change of results makes no difference.
+        for kind in [IntentKind::Act, IntentKind::Transform] {
+            let show = Intent { kind, ..act("I3", text, &["I2"]) };
+            let planned = plan_with(&[], &[list.clone(), sorted.clone(), show]);
+            assert!(planned.open.is_empty() && planned.faults.is_empty(), "{text}: {planned:#?}");
+            let actions: Vec<&Action> = planned.steps.iter().map(|step| &step.action).collect();
+            assert_eq!(actions.len(), 2, "{text}: {actions:#?}");
+            assert_eq!(*actions[1], Action::Show { of: "I1".to_owned() }, "{text}");
+            let plan = write_plan("list issues and show them", "me", &planned, &BTreeMap::new());
+            assert!(plan.contains("```shell\ncat \"$PLANCTL_OUTPUTS/1\"\n```"), "{plan}");
+        }
+    }
+    // Something else is looked for, also where something is there.
+    for text in ["show the weather forecast for a city", "get issue #7 in o/r"] {
+        let planned = plan_with(&[], &[list.clone(), act("I2", text, &["I1"])]);
+        assert!(planned.steps.iter().all(|step| !matches!(step.action, Action::Show { .. })), "{planned:#?}");
+    }
+}
+
+#[test]
+fn m_24_results_that_were_changed_are_about_what_they_were_about_and_a_command_takes_them() {
+    let own = json!([{ "name": "keep_bugs", "about": "Keeps the bugs of issues", "command": "bugs {issues} {label}",
+                       "parameters": ["issues", "label"] }]);
+    let mut capabilities = capabilities();
+    capabilities.extend(read(&own, "own"));
+    let catalog = Catalog::new(capabilities);
+    let history = History::default();
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
+    let keep = Intent {
+        tool: Some("keep_bugs".to_owned()),
+        topic: Some("bugs".to_owned()),
+        parameters: BTreeMap::from([("label".to_owned(), json!("it's {issues}"))]),
+        ..transform("I2", "keep the bugs", &["I1"])
+    };
+    let again = Intent { id: "I3".to_owned(), needs: vec!["I2".to_owned()], ..keep.clone() };
+    let intents = [act("I1", "list issues in o/r", &[]), keep, again];
+    let planned = planned(&intents, &resolver, &BTreeMap::new());
+    assert!(planned.faults.is_empty() && planned.open.is_empty(), "{planned:#?}");
+    let text = write_plan("keep the bugs", "me", &planned, &BTreeMap::new());
+    for number in [1, 2] {
+        let command = format!("bugs \"$(cat \"$PLANCTL_OUTPUTS/{number}\")\" 'it'\\''s {{issues}}'\n");
+        assert!(text.contains(&command), "{command}: {text}");
+    }
 }

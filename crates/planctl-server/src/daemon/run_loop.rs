@@ -136,12 +136,12 @@ impl ServerNode {
 pub(crate) struct Family {
     run: RunId,
     returns_when_waiting: bool,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<FamilyRuns>>,
     ends: mpsc::UnboundedSender<Result<RunLoopEnd, ServiceError>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct FamilyRuns {
     /// Those that are not over, each after the one that it is within.
     open: Vec<RunId>,
     all: BTreeSet<RunId>,
@@ -153,7 +153,7 @@ impl Family {
         returns_when_waiting: bool,
         ends: mpsc::UnboundedSender<Result<RunLoopEnd, ServiceError>>,
     ) -> Family {
-        let known = Known { open: vec![run], all: BTreeSet::from([run]) };
+        let known = FamilyRuns { open: vec![run], all: BTreeSet::from([run]) };
         Family { run, returns_when_waiting, known: Arc::new(Mutex::new(known)), ends }
     }
 
@@ -182,7 +182,7 @@ impl Family {
         has_ended
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, FamilyRuns> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -113,10 +113,7 @@ impl Executor {
                 return Ok((HarnessResult::Recorded { name }, Vec::new()));
             }
         }
-        let runner = match &self.traces {
-            Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
-            None => runner,
-        };
+        let runner = self.traced_runner(runner, claimed);
         let judge_runner = runner.clone();
         let runner = match &lock {
             Some(lock) => runner.with_locks(lock.descriptors()),
@@ -161,6 +158,14 @@ impl Executor {
                 let found = self.judged(judge_runner, claimed, gated.contract, prompt, found, cancel).await?;
                 Ok((found, gate.outputs))
             }
+        }
+    }
+
+    /// Has the spans of a contract stand in the trace of its run, where there is one.
+    fn traced_runner(&self, runner: ContractRunner, claimed: &Claimed) -> ContractRunner {
+        match &self.traces {
+            Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
+            None => runner,
         }
     }
 

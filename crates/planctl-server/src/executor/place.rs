@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_harness::{Isolation, WorkspaceLock};
+use planctl_lang::shell_word;
 use planctl_store::{Claimed, News};
 
 use super::{Cancel, Executor};
@@ -11,7 +12,6 @@ use crate::executor::slots::Slot;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::{around_folder, folder_problem};
 use crate::workspaces::branch_worktrees;
-use crate::workspaces::worktrees::shell_word;
 
 /// How long a gate waits before it tries the workspace's lock again.
 const LOCKED_AGAIN: Duration = Duration::from_millis(10);

@@ -165,7 +165,7 @@ impl Slot {
 
     /// Begins to wait for the workspace: the slot is others' until that is over. `run` names the run where all of it works
     /// in that workspace.
-    pub(crate) fn release_while_waiting(&self, run: Option<RunId>) -> Waiting<'_> {
+    pub(crate) fn release_while_waiting(&self, run: Option<RunId>) -> WaitingGate<'_> {
         self.is_waiting.store(true, Ordering::Relaxed);
         let mut released_slot = false;
         if let Some(slots) = &self.slots {
@@ -177,7 +177,7 @@ impl Slot {
                 released_slot = true;
             }
         }
-        Waiting { slot: self, run, released_slot }
+        WaitingGate { slot: self, run, released_slot }
     }
 
     fn put_permit(&self, permit: OwnedSemaphorePermit) {
@@ -186,13 +186,13 @@ impl Slot {
 }
 
 /// A gate that waits for its workspace, until this is dropped.
-pub(crate) struct Waiting<'a> {
+pub(crate) struct WaitingGate<'a> {
     slot: &'a Slot,
     run: Option<RunId>,
     released_slot: bool,
 }
 
-impl Waiting<'_> {
+impl WaitingGate<'_> {
     /// Waits for a slot again, once the workspace is the gate's own.
     pub(crate) async fn reacquire(self) {
         // Gates that have a slot run, and wait for nobody.
@@ -204,7 +204,7 @@ impl Waiting<'_> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingGate<'_> {
     fn drop(&mut self) {
         self.slot.is_waiting.store(false, Ordering::Relaxed);
         let (Some(slots), Some(run)) = (&self.slot.slots, self.run) else { return };

@@ -8,6 +8,7 @@ use planctl_api::Problem;
 use planctl_api::wire::AskList;
 use planctl_api::wire::calls::{AnswerCall, Approving, EditCall, EditCheckCall};
 use planctl_api::wire::draft_asks::DraftAsksCall;
+use planctl_api::wire::draft_records::{DraftRecordCall, DraftTakeCall};
 
 use crate::node::services::Services;
 
@@ -31,6 +32,23 @@ pub(super) async fn open_draft_asks(call: Call) -> Answer {
     let place = std::mem::take(&mut wanted.place);
     let config = place.config.clone();
     json(&call.services_of(place).await?.open_draft_asks(&wanted, config.as_ref()).await?)
+}
+
+pub(super) async fn draft_record(call: Call) -> Answer {
+    json(&call.services().await?.draft_record(call.parameter("draft")).await?)
+}
+
+pub(super) async fn take_draft(call: Call) -> Answer {
+    let DraftTakeCall { place } = call.body()?;
+    json(&call.services_of(place).await?.take_draft(call.parameter("draft")).await?)
+}
+
+pub(super) async fn keep_draft(call: Call) -> Answer {
+    let mut wanted: DraftRecordCall = call.body()?;
+    let place = std::mem::take(&mut wanted.place);
+    let config = place.config.clone();
+    let services = call.services_of(place).await?;
+    json(&services.keep_draft(call.parameter("draft"), &wanted, config.as_ref()).await?)
 }
 
 pub(super) async fn edit(call: Call) -> Answer {

@@ -546,5 +546,5 @@ pub(super) fn hash_of(parts: &[&[u8]]) -> String {
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    planctl_engine::hex(&hasher.finalize())
 }

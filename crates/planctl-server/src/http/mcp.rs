@@ -5,7 +5,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use planctl_api::{Code, Problem};
 use planctl_mcp::planning::Owner;
-use planctl_mcp::{ApiCall, Door, PlanText, Refused, Scratch, Screens};
+use planctl_mcp::{ApiCall, ApiGateway, PlanText, Refused, Scratch, Screens};
 use serde_json::{Value, json};
 
 use super::guard::{KEY_HEADER, Scope};
@@ -21,11 +21,11 @@ pub(super) async fn serve(call: Call) -> Answer {
     };
     let routes = InProcess::for_peer(&call.api, call.principal.peer);
     let may_decide = call.principal.scope.includes(Scope::Approve);
-    let door = CallerDoor { routes, headers: call.headers.clone(), may_decide };
+    let gateway = CallerGateway { routes, headers: call.headers.clone(), may_decide };
     let mut request = Request::new(Body::from(call.body));
     *request.method_mut() = Method::POST;
     *request.headers_mut() = call.headers;
-    let answer = planctl_mcp::answer(request, door, scratch).await;
+    let answer = planctl_mcp::answer(request, gateway, scratch).await;
     if !answer.status().is_client_error() || answer.headers().contains_key(header::CONTENT_TYPE) {
         return Ok(answer);
     }
@@ -38,7 +38,7 @@ pub(super) async fn serve(call: Call) -> Answer {
 const ERROR_BYTES_MAX: usize = 4096;
 
 /// The way to the routes of a caller whom the guard has let in. Each of its calls meets the guard again.
-struct CallerDoor {
+struct CallerGateway {
     routes: InProcess,
     /// The headers that came with the request: its token and its host among them.
     headers: HeaderMap,
@@ -46,7 +46,7 @@ struct CallerDoor {
     may_decide: bool,
 }
 
-impl Door for CallerDoor {
+impl ApiGateway for CallerGateway {
     /// A plan is handed in with its workspace's configuration, which a command in that workspace reads.
     fn takes_plans(&self) -> bool {
         false

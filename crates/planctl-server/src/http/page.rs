@@ -48,7 +48,7 @@ const ASSETS_KEPT: &str = "private, max-age=300";
 
 /// Adds the pages to the routes of the API: every address that is none of theirs is a page's.
 pub(super) fn router(api: &ApiState, v1: Router) -> Router {
-    let door = Arc::new(Door {
+    let state = Arc::new(PageState {
         api: api.clone(),
         v1: v1.clone(),
         answers: Shared::default(),
@@ -57,13 +57,13 @@ pub(super) fn router(api: &ApiState, v1: Router) -> Router {
         marks: ReaderMarks::of(&secret()),
     });
     v1.fallback(move |request: Request| {
-        let door = door.clone();
-        async move { door.answer(request).await }
+        let state = state.clone();
+        async move { state.answer(request).await }
     })
 }
 
-/// Where browsers come in.
-struct Door {
+/// The state behind the page: the API, what was read and drawn, and the browsers' sessions.
+struct PageState {
     api: ApiState,
     v1: Router,
     /// The API's answers that pages are made of, by scope and route.
@@ -76,8 +76,8 @@ struct Door {
     marks: ReaderMarks,
 }
 
-impl Door {
-    async fn answer(self: Arc<Door>, request: Request) -> Response {
+impl PageState {
+    async fn answer(self: Arc<PageState>, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         if parts.uri.path().starts_with("/v1/") {
             return response_of(&Problem::new(Code::NotFound, "there is no such route").next(Next::ReadApi));

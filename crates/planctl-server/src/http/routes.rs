@@ -520,6 +520,31 @@ pub static ROUTES: &[Route] = &[
     )
     .of_a_plan(),
     get(
+        "/v1/drafts/{draft}",
+        Scope::Approve,
+        "A draft as it was kept last, for the command that goes on with it",
+        &[WORKSPACE],
+        Answers::json::<wire::draft_records::DraftRecordView>(),
+        handler!(approvals::draft_record),
+    ),
+    post(
+        "/v1/drafts/{draft}",
+        Scope::Approve,
+        "Keeps a draft over the version that the caller knows",
+        Some(Body::of::<wire::draft_records::DraftRecordCall>()),
+        Answers::json::<wire::draft_records::DraftVersionView>(),
+        handler!(approvals::keep_draft),
+    )
+    .of_a_plan(),
+    post(
+        "/v1/drafts/{draft}/take",
+        Scope::Approve,
+        "Makes a draft of the same workspace on another machine one of this machine, with its asks",
+        Some(Body::of::<wire::draft_records::DraftTakeCall>()),
+        Answers::json::<wire::draft_records::DraftVersionView>(),
+        handler!(approvals::take_draft),
+    ),
+    get(
         "/v1/approvals/{ask}/edit",
         Scope::Approve,
         "The plan that an ask lets a person edit, with the step that a worker proposes",

@@ -13,7 +13,7 @@ use super::options::option_chosen;
 use super::votes::Given;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::ask_rules::{AskRules, RuledPlan};
-use crate::runs::shown::quoted;
+use crate::runs::words::quoted;
 
 /// How many asks a draft may hand in at once, and how long the parts of one may be.
 const ASKS_MAX: usize = 100;
@@ -39,11 +39,10 @@ impl Services {
         if wanted.asks.iter().any(|ask| ask.question.is_some()) {
             self.refuse_too_many_asks("ask").await?;
         }
-        let rules = rules_of(config, self.caller.actor.as_str());
-        let rules = serde_json::to_string(&rules).map_err(|error| ServiceError::broken(error.to_string()))?;
+        let rules = rules_json(config, self.caller.actor.as_str())?;
         let asks =
             wanted.asks.iter().map(|ask| new_ask(&wanted.begun, ask)).collect::<Result<Vec<_>, _>>()?;
-        let goal: String = wanted.goal.chars().take(GOAL_CHARACTERS_MAX).collect();
+        let goal = goal_kept(&wanted.goal);
         let wanted = NewDraftAsks { workspace, key: &wanted.key, goal: &goal, rules: &rules, asks: &asks };
         let rows = self.store.open_draft_asks(wanted).await?;
         Ok(DraftAsksView { asks: rows.iter().map(draft_ask_view).collect() })
@@ -183,10 +182,27 @@ fn refuse_too_long(wanted: &DraftAsksCall) -> Result<(), ServiceError> {
     }
 }
 
-/// Returns the rules for the asks of drafts: those that are for every plan.
-fn rules_of(config: Option<&Config>, asked_by: &str) -> AskRules {
+/// Refuses a key that is no name of a draft.
+pub(super) fn refuse_long_key(key: &str) -> Result<(), ServiceError> {
+    match (1..=NAME_CHARACTERS_MAX).contains(&key.chars().count()) {
+        true => Ok(()),
+        false => Err(ServiceError::Invalid {
+            what: "keep this draft".to_owned(),
+            help: format!("its key has {NAME_CHARACTERS_MAX} characters at most"),
+        }),
+    }
+}
+
+/// Returns as much of a goal as is kept.
+pub(super) fn goal_kept(goal: &str) -> String {
+    goal.chars().take(GOAL_CHARACTERS_MAX).collect()
+}
+
+/// Returns the rules for the asks of drafts, as JSON: those that are for every plan.
+pub(super) fn rules_json(config: Option<&Config>, asked_by: &str) -> Result<String, ServiceError> {
     let of = |config| AskRules::of(config, RuledPlan { paths: &[], owner: None, handed_in_by: asked_by });
-    config.map(of).unwrap_or_default()
+    let rules = config.map(of).unwrap_or_default();
+    serde_json::to_string(&rules).map_err(|error| ServiceError::broken(error.to_string()))
 }
 
 fn rules_read(row: &DraftAskRow) -> Result<AskRules, ServiceError> {

@@ -14,7 +14,7 @@ use planctl_engine::{Answer, AskKind, Digest, Graph, Node, NodeId};
 use planctl_lang::{Levels, Severity, Source, digest, insert_step};
 use planctl_store::{AskRow, RunRow};
 
-use crate::inbox::asks::ask_view;
+use crate::inbox::ask_view::ask_view;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::{self, bytes_of, plan_file};
@@ -25,7 +25,7 @@ use crate::verify::check::{self, Checked, Checking};
 const TRIES: usize = 5;
 
 /// A run that is held by an ask whose answer may be another text of its plan.
-struct Held {
+struct HeldRun {
     ask: AskRow,
     run: RunRow,
     settings: RunSettings,
@@ -116,7 +116,7 @@ impl Services {
         Ok(Decided { ask: Some(ask), run_id: Some(held.run.id.to_string()), ..decided })
     }
 
-    async fn ask_held_for_edit(&self, id: u64) -> Result<Held, ServiceError> {
+    async fn ask_held_for_edit(&self, id: u64) -> Result<HeldRun, ServiceError> {
         let ask = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         if !ask.is_open {
             return Err(self.answered_before(id, &ask).await?);
@@ -132,10 +132,10 @@ impl Services {
         if run.host != self.server_node.host() {
             return Err(refused("its workspace is on another host", Next::ShowAsk { ask: id }));
         }
-        Ok(Held { settings: RunSettings::of(&run)?, ask, run })
+        Ok(HeldRun { settings: RunSettings::of(&run)?, ask, run })
     }
 
-    async fn checked_edit(&self, held: &Held, text: &str) -> Result<Checked, ServiceError> {
+    async fn checked_edit(&self, held: &HeldRun, text: &str) -> Result<Checked, ServiceError> {
         let config = &self.caller.config;
         let levels = config.verify.clone().then(&Levels::default());
         let checking = Checking {
@@ -152,7 +152,11 @@ impl Services {
     }
 
     /// Says why a run can't go on with a text.
-    async fn obstacle_to_edit(&self, held: &Held, checked: &Checked) -> Result<Option<String>, ServiceError> {
+    async fn obstacle_to_edit(
+        &self,
+        held: &HeldRun,
+        checked: &Checked,
+    ) -> Result<Option<String>, ServiceError> {
         let verification = &checked.verification;
         let Some(graph) = verification.graph.as_ref().filter(|_| verification.is_verified()) else {
             return Ok(Some("it is not verified".to_owned()));
@@ -172,7 +176,7 @@ impl Services {
     }
 
     /// Refuses where the configuration of the workspace is another than the run's, which a person has to see first.
-    fn refuse_other_config(&self, held: &Held) -> Result<(), ServiceError> {
+    fn refuse_other_config(&self, held: &HeldRun) -> Result<(), ServiceError> {
         let changed = keys_that_differ(&held.settings.config, &self.caller.config.approved());
         if changed.is_empty() {
             return Ok(());
@@ -188,7 +192,7 @@ impl Services {
     }
 
     /// Refuses where the plan has a newer run, which an approval would be about.
-    async fn refuse_older_run(&self, held: &Held) -> Result<(), ServiceError> {
+    async fn refuse_older_run(&self, held: &HeldRun) -> Result<(), ServiceError> {
         match self.store.newest_run_of(held.run.plan).await? {
             Some(newest) if newest.id != held.run.id => Err(ServiceError::Conflict {
                 what: format!("approve this text: {} is a newer run of its plan", newest.name),
@@ -199,7 +203,7 @@ impl Services {
     }
 }
 
-impl Held {
+impl HeldRun {
     fn id(&self) -> u64 {
         self.ask.number.unsigned_abs()
     }
@@ -226,7 +230,7 @@ impl Held {
         };
         let read = blocking(move || bytes_of(&file)).await?.map_err(&conflict)?;
         let bytes = read.ok_or_else(|| conflict("its file is gone".to_owned()))?;
-        let text = String::from_utf8(bytes).map_err(|_| conflict("its file is no text".to_owned()))?;
+        let text = String::from_utf8(bytes).map_err(|_| conflict("its file is not text".to_owned()))?;
         let digest = digest(&Source::new(self.run.plan_path.as_str(), text.as_str()));
         Ok(File { text, digest })
     }
@@ -254,7 +258,6 @@ impl Held {
 }
 
 fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
-    let report = checked.verification.report(&checked.source);
     let finding = |found: planctl_lang::Finding| PlanEditFinding {
         line: found.spans.first().map(|place| place.at.line),
         code: found.code.to_string(),
@@ -262,5 +265,5 @@ fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
         message: found.message,
         help: found.help,
     };
-    report.diagnostics.into_iter().map(finding).collect()
+    checked.findings_of_edit().map(|found| finding(found.report(&checked.source))).collect()
 }

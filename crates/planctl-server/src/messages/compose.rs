@@ -21,7 +21,7 @@ use super::deliver::reminder_after;
 use crate::inbox::draft_asks::draft_ask_view;
 use crate::node::ServerNode;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
-use crate::runs::shown::failure_line;
+use crate::runs::words::failure_line;
 
 /// How many asks or runs are looked at in one turn.
 const AT_ONCE: i64 = 500;
@@ -245,7 +245,7 @@ impl Composer {
         let run = services.store.run(row.run).await?;
         let graph = services.store.graph_of(&run).await?;
         let answer = if row.is_open { None } else { services.answer_of(&row).await? };
-        let view = crate::inbox::asks::ask_view(&row, &graph, answer);
+        let view = crate::inbox::ask_view::ask_view(&row, &graph, answer);
         let sentence = ask_sentence(&view, event);
         let mut message = self.of_run(&run, &graph, event, &sentence);
         message.step = view.step.clone();

@@ -32,7 +32,7 @@ pub(super) async fn send(
     if mail.tls == MailTls::None && !allow_private {
         return Err(unusable("others could read it: tls = \"none\" needs allow_private = true"));
     }
-    let host = Host::parse(&mail.server).map_err(|_| unusable("`server` is no host"))?;
+    let host = Host::parse(&mail.server).map_err(|_| unusable("`server` is not a host"))?;
     let addresses = target::resolved(host, mail.port(), allow_private).await?;
     let address = addresses.first().ok_or_else(|| SendError::retryable("the host's name has no address"))?;
     // The process has one implementation of cryptography; a second caller chooses the same.
@@ -78,7 +78,7 @@ fn build_mail(mail: &MailConfig, id: &str, message: &MessageView) -> Result<Mess
     let mailbox = |address: &str| {
         address
             .parse::<Mailbox>()
-            .map_err(|_| SendError::permanent(format!("{address:?} is no address of mail")))
+            .map_err(|_| SendError::permanent(format!("{address:?} is not a mail address")))
     };
     let subject: String =
         format!("[planctl] {}", message.sentence).chars().take(SUBJECT_CHARACTERS_MAX).collect();

@@ -13,9 +13,9 @@ pub(crate) struct InFlight {
 
 impl InFlight {
     /// Marks an item as in flight until the returned guard is dropped, also by a panic.
-    pub(crate) fn hold(&self, item: &ItemId) -> Held {
+    pub(crate) fn hold(&self, item: &ItemId) -> InFlightGuard {
         *self.lock().entry(item.clone()).or_default() += 1;
-        Held { items: self.clone(), item: item.clone() }
+        InFlightGuard { items: self.clone(), item: item.clone() }
     }
 
     pub(crate) fn has(&self, item: &ItemId) -> bool {
@@ -28,12 +28,12 @@ impl InFlight {
 }
 
 /// Guard of one item in flight.
-pub(crate) struct Held {
+pub(crate) struct InFlightGuard {
     items: InFlight,
     item: ItemId,
 }
 
-impl Drop for Held {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let mut items = self.items.lock();
         if let Some(count) = items.get_mut(&self.item) {

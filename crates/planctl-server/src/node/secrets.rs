@@ -54,8 +54,7 @@ impl Secrets {
     fn seal(&self, value: &str) -> io::Result<String> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key()?).map_err(io::Error::other)?;
         mac.update(value.as_bytes());
-        let digest = mac.finalize().into_bytes();
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = planctl_engine::hex(&mac.finalize().into_bytes());
         let file = self.folder.join(&hex);
         if !file.exists() {
             self.write_once(&file, value.as_bytes())?;

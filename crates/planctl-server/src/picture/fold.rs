@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::order::{Order, Way};
+use super::order::{IndexedEdge, Order};
 
 /// How much is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct FoldLimits {
     /// How many nodes that follow one another are shown or folded together.
     pub(super) block: usize,
     /// How many such blocks are shown.
@@ -45,13 +45,13 @@ impl Fold {
 }
 
 /// Folds a graph around some places, the most wanted first.
-pub(super) fn fold(order: &Order, wanted: &[usize], room: Room) -> Folding {
-    let blocks = blocks_around(order.len(), wanted, room);
+pub(super) fn fold(order: &Order, wanted: &[usize], limits: FoldLimits) -> Folding {
+    let blocks = blocks_around(order.len(), wanted, limits);
     let mut is_shown: Vec<bool> =
-        (0..order.len()).map(|place| blocks.contains(&(place / room.block))).collect();
+        (0..order.len()).map(|place| blocks.contains(&(place / limits.block))).collect();
     let mut folds = hanging_together(order, &is_shown);
     // A box for one node is that node.
-    for fold in folds.all.iter().filter(|fold| fold.nodes.len() == 1).take(room.block) {
+    for fold in folds.all.iter().filter(|fold| fold.nodes.len() == 1).take(limits.block) {
         is_shown[fold.nodes[0]] = true;
     }
     // Lines of trouble are told of where nothing else leads to a box.
@@ -61,13 +61,13 @@ pub(super) fn fold(order: &Order, wanted: &[usize], room: Room) -> Folding {
             .iter()
             .map(|fold| is_trouble && !(fold.from.is_empty() && fold.to.is_empty()))
             .collect();
-        for way in order.edges.iter().filter(|way| way.is_trouble == is_trouble) {
-            match (is_shown[way.from], is_shown[way.to]) {
-                (true, false) if !is_reached[folds.of[way.to]] => {
-                    folds.all[folds.of[way.to]].from.insert(way.from);
+        for edge in order.edges.iter().filter(|edge| edge.is_trouble == is_trouble) {
+            match (is_shown[edge.from], is_shown[edge.to]) {
+                (true, false) if !is_reached[folds.of[edge.to]] => {
+                    folds.all[folds.of[edge.to]].from.insert(edge.from);
                 }
-                (false, true) if !is_reached[folds.of[way.from]] => {
-                    folds.all[folds.of[way.from]].to.insert(way.to);
+                (false, true) if !is_reached[folds.of[edge.from]] => {
+                    folds.all[folds.of[edge.from]].to.insert(edge.to);
                 }
                 (true, _) | (_, true) | (false, false) => {}
             }
@@ -76,21 +76,21 @@ pub(super) fn fold(order: &Order, wanted: &[usize], room: Room) -> Folding {
     folds.all.retain(|fold| !is_shown[fold.nodes[0]]);
     Folding {
         shown: (0..order.len()).filter(|place| is_shown[*place]).collect(),
-        folds: few(folds.all, room.folds),
+        folds: few(folds.all, limits.folds),
     }
 }
 
 /// Chooses the blocks of the wanted places, then those beside them.
-fn blocks_around(count: usize, wanted: &[usize], room: Room) -> BTreeSet<usize> {
-    let last = count.saturating_sub(1) / room.block;
+fn blocks_around(count: usize, wanted: &[usize], limits: FoldLimits) -> BTreeSet<usize> {
+    let last = count.saturating_sub(1) / limits.block;
     let mut chosen = BTreeSet::new();
     for distance in 0..=last {
         for place in wanted {
-            let block = place / room.block;
+            let block = place / limits.block;
             for beside in
                 [block.checked_add(distance).filter(|block| *block <= last), block.checked_sub(distance)]
             {
-                if chosen.len() == room.blocks {
+                if chosen.len() == limits.blocks {
                     return chosen;
                 }
                 chosen.extend(beside);
@@ -117,9 +117,9 @@ fn hanging_together(order: &Order, is_shown: &[bool]) -> Folds {
         }
         at
     }
-    let is_within = |way: &&Way| !way.is_trouble && !is_shown[way.from] && !is_shown[way.to];
-    for way in order.edges.iter().filter(is_within) {
-        let (one, other) = (head_of(&mut head, way.from), head_of(&mut head, way.to));
+    let is_within = |edge: &&IndexedEdge| !edge.is_trouble && !is_shown[edge.from] && !is_shown[edge.to];
+    for edge in order.edges.iter().filter(is_within) {
+        let (one, other) = (head_of(&mut head, edge.from), head_of(&mut head, edge.to));
         head[one.max(other)] = one.min(other);
     }
     let mut folds = Folds { all: Vec::new(), of: vec![0; order.len()] };

@@ -9,7 +9,7 @@ pub(super) const SMALL: f64 = 11.0;
 pub(super) const BOLD: f64 = 1.15;
 
 /// One line in a node.
-pub(super) struct Line {
+pub(super) struct TextLine {
     /// The text.
     pub words: String,
     rank: Rank,
@@ -21,17 +21,17 @@ enum Rank {
     Stage,
 }
 
-impl Line {
-    pub(super) fn text(words: String) -> Line {
-        Line { words, rank: Rank::Text }
+impl TextLine {
+    pub(super) fn text(words: String) -> TextLine {
+        TextLine { words, rank: Rank::Text }
     }
 
-    pub(super) fn small(words: String) -> Line {
-        Line { words, rank: Rank::Small }
+    pub(super) fn small(words: String) -> TextLine {
+        TextLine { words, rank: Rank::Small }
     }
 
-    pub(super) fn stage(words: String) -> Line {
-        Line { words, rank: Rank::Stage }
+    pub(super) fn stage(words: String) -> TextLine {
+        TextLine { words, rank: Rank::Stage }
     }
 
     pub(super) fn size(&self) -> f64 {

@@ -9,12 +9,12 @@ pub(super) struct Order {
     /// The nodes' places in the graph's own list.
     nodes: Vec<usize>,
     /// From place to place, each pair once.
-    pub(super) edges: Vec<Way>,
+    pub(super) edges: Vec<IndexedEdge>,
 }
 
 /// An edge between two places.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Way {
+pub(super) struct IndexedEdge {
     pub(super) from: usize,
     pub(super) to: usize,
     /// Says that it is for outcomes that are no success.
@@ -24,15 +24,19 @@ pub(super) struct Way {
 impl Order {
     pub(super) fn of(graph: &Graph) -> Order {
         let index = |id: &NodeId| graph.nodes().binary_search_by(|node| node.id.cmp(id)).ok();
-        let way = |edge: &Edge| {
-            Some(Way { from: index(&edge.from)?, to: index(&edge.to)?, is_trouble: is_for_failure(edge.on) })
+        let indexed = |edge: &Edge| {
+            Some(IndexedEdge {
+                from: index(&edge.from)?,
+                to: index(&edge.to)?,
+                is_trouble: is_for_failure(edge.on),
+            })
         };
-        let ways: Vec<Way> = graph.edges().iter().filter_map(way).collect();
+        let edges: Vec<IndexedEdge> = graph.edges().iter().filter_map(indexed).collect();
         // Ways of trouble are walked first, so that what they lead to comes last.
         let mut onward: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes().len()];
         for is_trouble in [true, false] {
-            for way in ways.iter().rev().filter(|way| way.is_trouble == is_trouble) {
-                onward[way.from].push(way.to);
+            for edge in edges.iter().rev().filter(|edge| edge.is_trouble == is_trouble) {
+                onward[edge.from].push(edge.to);
             }
         }
         let start = index(graph.start());
@@ -41,8 +45,9 @@ impl Order {
         for (place, node) in nodes.iter().enumerate() {
             place_of[*node] = place;
         }
-        let placed = |way: Way| Way { from: place_of[way.from], to: place_of[way.to], ..way };
-        let mut edges: Vec<Way> = ways.into_iter().map(placed).collect();
+        let placed =
+            |edge: IndexedEdge| IndexedEdge { from: place_of[edge.from], to: place_of[edge.to], ..edge };
+        let mut edges: Vec<IndexedEdge> = edges.into_iter().map(placed).collect();
         edges.sort_unstable();
         edges.dedup();
         Order { place_of, nodes, edges }

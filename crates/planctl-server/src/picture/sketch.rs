@@ -7,16 +7,16 @@ use planctl_api::words;
 use planctl_engine::{Graph, NodeId};
 use planctl_lang::workflow::{self, Phase, Stage, Stages};
 
-use super::fold::{Fold, Folding, Room, fold};
+use super::fold::{Fold, FoldLimits, Folding, fold};
 use super::order::Order;
 use super::{Drawing, FoldedBox, Layouts, Undrawable, on_page};
 
 /// How much is drawn: as much as fits, of these.
-const ROOMS: [Room; 4] = [
-    Room { block: 12, blocks: 3, folds: 12 },
-    Room { block: 12, blocks: 2, folds: 8 },
-    Room { block: 12, blocks: 1, folds: 6 },
-    Room { block: 6, blocks: 1, folds: 4 },
+const FOLD_LIMITS: [FoldLimits; 4] = [
+    FoldLimits { block: 12, blocks: 3, folds: 12 },
+    FoldLimits { block: 12, blocks: 2, folds: 8 },
+    FoldLimits { block: 12, blocks: 1, folds: 6 },
+    FoldLimits { block: 6, blocks: 1, folds: 4 },
 ];
 /// A graph of so many nodes is drawn whole, where that fits.
 const WHOLE_NODES_MAX: usize = 48;
@@ -26,7 +26,7 @@ const BYTES_MAX: usize = 50 << 10;
 /// A run's graph before it is laid out.
 pub(crate) struct Sketch {
     graph: Arc<Graph>,
-    order: Order,
+    order: Arc<Order>,
     /// The places that its reader wants to see, the most wanted first.
     wanted: Vec<usize>,
 }
@@ -58,8 +58,8 @@ impl Addresses {
 
 impl Sketch {
     /// Begins with the nodes that its reader wants to see, the most wanted first; the start where there are none.
-    pub(crate) fn new(graph: Arc<Graph>, wanted: &[NodeId]) -> Sketch {
-        let order = Order::of(&graph);
+    pub(crate) fn new(graph: Arc<Graph>, wanted: &[NodeId], layouts: &Layouts) -> Sketch {
+        let order = layouts.order_of(&graph);
         let index = |id: &NodeId| graph.nodes().binary_search_by(|node| node.id.cmp(id)).ok();
         let mut wanted: Vec<usize> = wanted.iter().filter_map(index).map(|node| order.place(node)).collect();
         if wanted.is_empty() {
@@ -70,8 +70,11 @@ impl Sketch {
 
     /// Returns the nodes that may get a box of their own.
     pub(crate) fn nodes(&self) -> Vec<NodeId> {
-        let shown =
-            if self.is_small() { (0..self.order.len()).collect() } else { self.folding(ROOMS[0]).shown };
+        let shown = if self.is_small() {
+            (0..self.order.len()).collect()
+        } else {
+            self.folding(FOLD_LIMITS[0]).shown
+        };
         shown.into_iter().map(|place| self.order.node(&self.graph, place).id.clone()).collect()
     }
 
@@ -79,8 +82,8 @@ impl Sketch {
         self.order.len() <= WHOLE_NODES_MAX
     }
 
-    fn folding(&self, room: Room) -> Folding {
-        fold(&self.order, &self.wanted, room)
+    fn folding(&self, limits: FoldLimits) -> Folding {
+        fold(&self.order, &self.wanted, limits)
     }
 
     /// Draws as much as fits a page. `stages` says where the nodes of [`Sketch::nodes`] stand, `phase` the same of any node.
@@ -97,7 +100,7 @@ impl Sketch {
     ) -> Result<Fitted, Undrawable> {
         let whole =
             self.is_small().then(|| Folding { shown: (0..self.order.len()).collect(), folds: Vec::new() });
-        let foldings = whole.into_iter().chain(ROOMS.into_iter().map(|room| self.folding(room)));
+        let foldings = whole.into_iter().chain(FOLD_LIMITS.into_iter().map(|limits| self.folding(limits)));
         for folding in foldings {
             let shown = folding.shown.len();
             let drawing = self.drawing(folding, stages, &phase, addresses);

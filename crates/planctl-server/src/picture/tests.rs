@@ -178,7 +178,7 @@ fn node_of(graph: &Graph, number: u32) -> NodeId {
 
 /// Draws a graph around some nodes, all of whose steps up to a number are done.
 fn fitted(graph: &Arc<Graph>, wanted: &[NodeId], done: u32, layouts: &Layouts) -> Fitted {
-    let sketch = Sketch::new(graph.clone(), wanted);
+    let sketch = Sketch::new(graph.clone(), wanted, layouts);
     let is_done = |node: &NodeId| graph.node(node).and_then(Node::step).is_some_and(|step| step <= done);
     let phase = |node: &NodeId| if is_done(node) { Phase::Done } else { Phase::Ahead };
     let told = |phase: Phase| if phase == Phase::Done { "passed".to_owned() } else { String::new() };

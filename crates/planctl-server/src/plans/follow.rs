@@ -11,7 +11,7 @@ use planctl_api::wire::{EntryRuns, FollowUpView, LibraryEntryView, LibraryPage, 
 use planctl_config::Config;
 use planctl_engine::{Actor, Decision, RunId, RunStatus};
 use planctl_lang::library::{Question, RUNS_NEWEST, Success, entry_markdown, place_of, weigh};
-use planctl_lang::workflow::Library as Place;
+use planctl_lang::workflow::Library as Placement;
 use planctl_lang::{Levels, Source, instantiate};
 use planctl_store::{Plan, RequestId, RunRow, WorkspaceId};
 
@@ -86,7 +86,7 @@ impl ServerNode {
         let loaded = read.map_err(|error| ServiceError::broken(error.to_string()))?;
         let invalid = |error: planctl_config::ConfigError| ServiceError::Invalid {
             what: error.to_string(),
-            help: "mend the configuration".to_owned(),
+            help: "correct the configuration".to_owned(),
         };
         Ok(loaded.map_err(invalid)?.config)
     }
@@ -207,7 +207,7 @@ fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
     let written = entry_markdown(&found.source, next).ok_or_else(nothing)?;
     let folder = workspace.join(FOLDER);
     let source = Source::new(format!("{next}.md"), written.text);
-    let text = instantiate(&source, None, "orchestrator", Some(&Place::made_of(next)));
+    let text = instantiate(&source, None, "orchestrator", Some(&Placement::made_of(next)));
     let file = folder.join(format!("{next}.md"));
     write_new_file(&folder, &file, &text).map_err(ServiceError::io(format!("write {}", file.display())))?;
     Ok(file)

@@ -34,7 +34,7 @@ impl Services {
             return Err(ServiceError::Conflict {
                 what: format!(
                     "hand in another text for {}: it works in a worktree or in another run, and several people approve it; \
-                     cancel it, and hand the text in anew",
+                     cancel it, and hand the text in again",
                     paused.name
                 ),
                 next: Next::cancel(&paused.name),

@@ -71,6 +71,11 @@ impl Services {
             1 => why.push("verification has 1 warning".to_owned()),
             count => why.push(format!("verification has {count} warnings")),
         }
+        match checked.verification.allowed.len() {
+            0 => {}
+            1 => why.push("the plan allows 1 finding".to_owned()),
+            count => why.push(format!("the plan allows {count} findings")),
+        }
         let waiting = run.filter(|run| matches!(run.head.status, RunStatus::New | RunStatus::Awaiting));
         if waiting.is_some_and(|run| run.around.is_some()) {
             why.push("it is a part of another run".to_owned());

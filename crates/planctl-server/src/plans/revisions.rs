@@ -203,7 +203,10 @@ impl Services {
             "approved" => {
                 let last = self.store.last_approval(plan.id).await?;
                 let last = last.ok_or_else(|| not_found(format!("{name}: it was never approved here")))?;
-                let what = format!("approved by {} {}", last.by, moment(last.at));
+                let at = moment(last.at);
+                let (date, time) = at.split_once('T').unwrap_or((&at, ""));
+                let minute = time.get(..5).unwrap_or(time);
+                let what = format!("the text approved by {}, {date} {minute} UTC", last.by);
                 (last.digest, what)
             }
             "run" => {

@@ -284,7 +284,7 @@ impl Within<'_> {
         let parent = self.store.run(claimed.item.run).await?;
         let depth = parent.around.as_ref().map_or(0, |around| around.depth) + 1;
         if depth > DEPTH_MAX {
-            return Ok(Err(format!("fewer plans around {}: {DEPTH_MAX} are the most", plan.path)));
+            return Ok(Err(format!("fewer plans around {}: the limit is {DEPTH_MAX}", plan.path)));
         }
         let home = Path::new(&parent.workspace_path);
         let path = check::plan_path(&home.join(&plan.path), home);

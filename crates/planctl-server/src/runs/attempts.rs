@@ -7,7 +7,7 @@ use planctl_engine::{
 };
 
 use crate::runs::sentences::last_line;
-use crate::runs::shown::{failure_line, verdict_word};
+use crate::runs::words::{failure_line, verdict_word};
 
 /// The attempts at a node, as its workers and its contract told of them.
 pub(crate) struct Attempts<'a> {

@@ -43,7 +43,7 @@ pub(crate) fn choice_view(seq: u64, choice: Choice) -> ChoiceView {
             .into_iter()
             .map(|clause| WeighedView { clause: clause.clause, found: clause.found, holds: clause.holds })
             .collect(),
-        came: edge.result.word().to_owned(),
+        result: edge.result.word().to_owned(),
     });
     ChoiceView {
         seq,

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use planctl_api::wire::{
     AuditedRun, AuditedStep, BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun,
 };
-use planctl_engine::{Budget, Digest, End, ItemId, NodeId, NodeState, Outcome, RunId, RunStatus, Timestamp};
+use planctl_engine::{
+    Budget, Digest, End, ItemId, NodeId, NodeState, Outcome, RunId, RunStatus, Timestamp, hex,
+};
 use planctl_lang::Source;
 use planctl_store::{BundleAudit, Bundled, HistoryLine, Said, StoreError};
 
@@ -70,7 +72,7 @@ impl Services {
             around: serde_json::to_value(around).unwrap_or_default(),
             status: status_word(row.head.status).to_owned(),
             events: row.seq.unsigned_abs(),
-            head: hex_of(&row.chain),
+            head: hex(&row.chain),
         };
         let digest = row.revision.as_str().to_owned();
         Ok(vec![BundleLine::Run(head), BundleLine::Plan { digest, text }])
@@ -197,7 +199,7 @@ fn bundled_event(line: &HistoryLine) -> BundledEvent {
         generation: line.generation,
         command: line.command.map(|command| command.to_string()),
         body: line.body.clone(),
-        hash: hex_of(&line.hash),
+        hash: hex(&line.hash),
     }
 }
 
@@ -216,7 +218,7 @@ fn history_line(run: &str, event: &BundledEvent) -> Result<HistoryLine, StoreErr
         attempt: event.attempt,
         item: event.item.clone().map(ItemId::new),
         generation: event.generation,
-        command: command.map_err(|_| corrupt("its command is no id"))?,
+        command: command.map_err(|_| corrupt("its command is not an id"))?,
         body: event.body.clone(),
         hash: bytes_of(&event.hash).ok_or_else(|| corrupt("its hash is not in hexadecimal"))?,
     })
@@ -226,7 +228,7 @@ fn output_line(digest: &Digest, bytes: Vec<u8>) -> BundleLine {
     let digest = digest.as_str().to_owned();
     match String::from_utf8(bytes) {
         Ok(text) => BundleLine::Output { digest, text: Some(text), hex: None },
-        Err(error) => BundleLine::Output { digest, text: None, hex: Some(hex_of(error.as_bytes())) },
+        Err(error) => BundleLine::Output { digest, text: None, hex: Some(hex(error.as_bytes())) },
     }
 }
 
@@ -243,11 +245,6 @@ fn status_word(status: RunStatus) -> &'static str {
         RunStatus::Ended { end: End::Aborted } => "aborted",
         RunStatus::Ended { end: End::Cancelled } => "cancelled",
     }
-}
-
-/// Writes bytes in hexadecimal.
-pub(super) fn hex_of(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes_of(hex: &str) -> Option<Vec<u8>> {

@@ -7,13 +7,14 @@ use planctl_api::wire::{
     moment, usd,
 };
 use planctl_engine::{
-    AgentEvent, AgentSaid, Attempt, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node,
+    AgentEvent, AgentSaid, Attempt, Contract, Event, Evidence, Excerpt, Fact, Graph, HarnessResult, Node,
     Observation, Overrun, RehearsalResult, Report, RunId, Timestamp, Usage, Verdict,
 };
 use planctl_store::{Page, Said};
 
 use crate::node::services::{ServiceError, Services};
-use crate::runs::shown::{ending_words, exit_code, step_named, tampered, verdict_word};
+use crate::runs::shown::step_named;
+use crate::runs::words::{ending_words, exit_code, tampered, verdict_word};
 
 impl Services {
     /// Shows the attempts of a run's steps: the workers' reports and the gates' results.
@@ -44,23 +45,7 @@ impl Services {
             let input = match &line.said {
                 Said::Input(input) => input,
                 Said::Fact(fact) => {
-                    if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = &**fact
-                        && let Some(step) = graph.node(node).and_then(Node::step)
-                        && let Some(place) = places.get(&(step, attempt.number()))
-                        && let Some(attempt) = attempts.get_mut(place)
-                        && let Some(gate) = &mut attempt.gate
-                    {
-                        gate.vacuous = true;
-                    }
-                    if let Fact::NodeObserved { node, attempt, check, refuted, .. } = &**fact
-                        && let Some(step) = graph.node(node).and_then(Node::step)
-                        && let Some(place) = places.get(&(step, attempt.number()))
-                        && let Some(observed) =
-                            attempts.get_mut(place).and_then(|entry| entry.observed.as_mut())
-                    {
-                        observed.check = check.words();
-                        observed.refuted.clone_from(refuted);
-                    }
+                    note_fact(fact, &graph, &places, &mut attempts);
                     continue;
                 }
             };
@@ -255,6 +240,31 @@ impl Services {
             return Ok(String::from_utf8_lossy(&bytes).into_owned());
         }
         Ok(excerpt.tail.clone())
+    }
+}
+
+/// Notes what a fact says of an attempt that is shown.
+fn note_fact(
+    fact: &Fact,
+    graph: &Graph,
+    places: &BTreeMap<(u32, u16), usize>,
+    attempts: &mut BTreeMap<usize, AttemptView>,
+) {
+    if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = fact
+        && let Some(step) = graph.node(node).and_then(Node::step)
+        && let Some(place) = places.get(&(step, attempt.number()))
+        && let Some(attempt) = attempts.get_mut(place)
+        && let Some(gate) = &mut attempt.gate
+    {
+        gate.vacuous = true;
+    }
+    if let Fact::NodeObserved { node, attempt, check, refuted, .. } = fact
+        && let Some(step) = graph.node(node).and_then(Node::step)
+        && let Some(place) = places.get(&(step, attempt.number()))
+        && let Some(observed) = attempts.get_mut(place).and_then(|entry| entry.observed.as_mut())
+    {
+        observed.check = check.words();
+        observed.refuted.clone_from(refuted);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planctl_engine::{Fact, Graph, NodeId, NodeState, Record, RunId, RunStatus, Work};
-use planctl_store::{Ahead, AwaitedLock, Records, RunRow, RunView, Store, StoreError, Unread};
+use planctl_store::{Ahead, AwaitedLock, OpenItem, Records, RunRow, RunView, Store, StoreError, Unread};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::shown::{Inner, Shown};
@@ -20,13 +20,18 @@ impl Loaded {
         self.view.run.id
     }
 
-    /// Says that work of it is out that nobody has claimed.
-    fn has_unclaimed_work(&self) -> bool {
-        self.view.items.iter().any(|item| matches!(item.work, Work::Agent { .. }) && !item.is_leased)
+    /// Returns the nodes whose work for an agent nobody has claimed.
+    fn unclaimed(&self) -> impl Iterator<Item = &NodeId> {
+        let is_unclaimed = |item: &&OpenItem| matches!(item.work, Work::Agent { .. }) && !item.is_leased;
+        self.view.items.iter().filter(is_unclaimed).map(|item| &item.at.node)
     }
 
-    fn has_locks(&self) -> bool {
-        self.graph.steps().iter().any(|(_, task)| !task.locks.is_empty())
+    fn has_unclaimed_work(&self) -> bool {
+        self.unclaimed().next().is_some()
+    }
+
+    fn has_unclaimed_work_with_locks(&self) -> bool {
+        self.unclaimed().filter_map(|node| self.graph.task(node)).any(|task| !task.locks.is_empty())
     }
 
     fn is_queued(&self) -> bool {
@@ -65,7 +70,7 @@ impl Obstacles {
         };
         let queued = ids(&Loaded::is_queued);
         let unclaimed = ids(&Loaded::has_unclaimed_work);
-        let locking = ids(&|run| run.has_unclaimed_work() && run.has_locks());
+        let locking = ids(&Loaded::has_unclaimed_work_with_locks);
         let resting: Vec<_> = runs.iter().flat_map(|run| run.resting()).collect();
         let mut found = Obstacles {
             ahead: BTreeMap::new(),

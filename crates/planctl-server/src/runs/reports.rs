@@ -8,7 +8,7 @@ use planctl_api::wire::{
     StepState, StepView, TraversalView, WhyView, moment,
 };
 use planctl_engine::view::{Form, Scene};
-use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, view};
+use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, hex, view};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, RunRow, Said, StoreError};
@@ -16,7 +16,6 @@ use planctl_store::{Approval, Page, RunRow, Said, StoreError};
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::attempts::Attempts;
-use crate::runs::bundle::hex_of;
 use crate::runs::policy_approvals::fault_of;
 use crate::runs::shown::{named, next_for};
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
@@ -207,7 +206,7 @@ impl Services {
         Ok(AuditedRun {
             run: self.store.name_of(run).await?,
             events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
-            head: last.map(|line| hex_of(&line.hash)),
+            head: last.map(|line| hex(&line.hash)),
             approved_by: approval.as_ref().map(|approval| approval.by.clone()),
             approval_note: approval.and_then(|approval| approval.note),
             passed,

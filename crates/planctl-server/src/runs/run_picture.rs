@@ -30,8 +30,8 @@ impl Services {
             Some(given) => vec![shown.step_named(given)?.id.clone()],
             None => shown.wanted(),
         };
-        let graph = Arc::clone(&shown.graph);
-        let sketch = blocking(move || Sketch::new(graph, &wanted)).await?;
+        let (graph, known) = (Arc::clone(&shown.graph), Arc::clone(&layouts));
+        let sketch = blocking(move || Sketch::new(graph, &wanted, &known)).await?;
         let nodes = sketch.nodes();
         shown.view.records.extend(self.store.records_of(run, &nodes).await?);
         let passed = self.store.passed_nodes(run).await?;

@@ -5,7 +5,7 @@ use planctl_engine::{
 };
 use planctl_store::{HistoryLine, Said};
 
-use crate::runs::shown::{ending_words, quoted};
+use crate::runs::words::{ending_words, quoted};
 
 /// Says what a line of history means; nothing where only planctl needs it, since a fact after it says the same.
 pub(super) fn sentence(graph: &Graph, line: &HistoryLine) -> Option<String> {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use planctl_api::Next;
 use planctl_api::wire::{
     BeforeView, JoinView, LevelView, LockView, PassageView, RunState, RunSummary, RunView, SpentView,
-    StepName, StepState, StepView, TamperView, WaitingOn, WorktreeView, moment,
+    StepName, StepState, StepView, WaitingOn, WorktreeView, moment,
 };
 use planctl_config::Agent;
 use planctl_engine::{
-    AskKind, End, Ending, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
+    AskKind, End, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
     RunStatus, Scope, Spent, Verdict, Work, view,
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
 
+use super::words::{end_word, ending_words, exit_code, failure_line, verdict_word};
 use crate::node::services::ServiceError;
 use crate::runs::branches;
 use crate::runs::settings::RunSettings;
@@ -43,9 +44,6 @@ pub(super) struct Inner {
     /// Where it stands, and what it waits for, while the run around it waits for its end.
     pub(super) waits: Option<(RunState, Option<WaitingOn>)>,
 }
-
-/// The most characters of a stranger's text within a line.
-const QUOTED_CHARACTERS_MAX: usize = 160;
 
 impl Shown {
     /// Finds the step that is meant.
@@ -519,54 +517,11 @@ fn rehearsal_view(record: &Record) -> Option<BeforeView> {
     }
 }
 
-fn end_word(end: End) -> &'static str {
-    match end {
-        End::Done => "done",
-        End::Failed => "failed",
-        End::Aborted => "aborted",
-        End::Cancelled => "cancelled",
-    }
-}
-
 pub(super) fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<Next> {
     match (waiting, step.state) {
         (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => Some(Next::ShowAsk { ask: *id }),
         (Some(_) | None, _) => None,
     }
-}
-
-/// Returns the word of a verdict in JSON.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Passed => "passed",
-        Verdict::Failed => "failed",
-        Verdict::TimedOut => "timed_out",
-        Verdict::Tampered => "tampered",
-    }
-}
-
-pub(crate) fn ending_words(ending: Ending) -> String {
-    match ending {
-        Ending::Exited { code } => format!("exit {code}"),
-        Ending::Signalled { signal } => format!("signal {signal}"),
-        Ending::TimedOut => "timed out".to_owned(),
-        Ending::OverLimit { resource, max } => resource.exceeded(max),
-        Ending::NotRun => "not run".to_owned(),
-    }
-}
-
-pub(super) fn exit_code(ending: Ending) -> Option<i32> {
-    match ending {
-        Ending::Exited { code } => Some(code),
-        Ending::Signalled { .. } | Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun => None,
-    }
-}
-
-pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
-    files
-        .iter()
-        .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned(), diff: None })
-        .collect()
 }
 
 /// Tells a run that waits for its worktree from others.
@@ -578,25 +533,5 @@ pub(crate) fn worktree_trouble(run: &RunRow) -> Option<&str> {
         | RunStatus::Active
         | RunStatus::Paused
         | RunStatus::Ended { .. } => None,
-    }
-}
-
-/// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
-pub(crate) fn quoted(text: &str) -> String {
-    let text = view::strip_terminal_sequences(text);
-    let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
-    let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("\"{}{more}\"", cut.replace('"', "'"))
-}
-
-/// Says in one line how an attempt failed, with the line of its output that says why.
-pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
-    let line = view::strip_terminal_sequences(&view::failed_line(failure)).into_owned();
-    if !failure.tampered().is_empty() {
-        return line;
-    }
-    match view::telling_line(&failure.stderr.tail, &failure.stdout.tail) {
-        Some(reason) => format!("{line} {}", quoted(&reason)),
-        None => line,
     }
 }

@@ -11,7 +11,8 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner};
 
 use crate::clock;
-pub use crate::verify::agent_program::agent_program;
+use crate::verify::agent_program::agent_program;
+pub use crate::verify::agent_program::installed_agents;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
 use planctl_config::{Agent, Config, Price, RoleConfig, prices_known};
 
@@ -249,7 +250,7 @@ fn answered(text: &str, word: &str, is_known: bool) -> Vec<HealthView> {
         check("prompt", Health::Good, "it came through".to_owned(), None)
     } else {
         let help = "the answer lacks the word that the prompt asked for".to_owned();
-        check("prompt", failing, "it can't be told whether it came through".to_owned(), Some(help))
+        check("prompt", failing, "whether it arrived is unknown".to_owned(), Some(help))
     };
     vec![prompt, check("final text", Health::Good, brief, None)]
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use planctl_harness::{Inherited, NamedAgent, agent_environment, find_program};
+use planctl_harness::{Inherited, KnownAgent, NamedAgent, agent_environment, find_program};
 
 /// A program that is in no folder of the agents' `PATH`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +37,13 @@ fn installed_by(name: &str) -> Option<&'static str> {
         "opencode" => "npm install -g opencode-ai",
         _ => return None,
     })
+}
+
+/// Returns the agents whose programs are there.
+pub fn installed_agents() -> impl Iterator<Item = NamedAgent> {
+    KnownAgent::all()
+        .filter_map(|agent| NamedAgent::parse(agent.name()).ok())
+        .filter(|agent| agent_program(agent).is_ok())
 }
 
 /// Finds the program of an agent where agents look for it.

@@ -11,8 +11,8 @@ use planctl_harness::{
 };
 use planctl_lang::tools::{ToolList, ToolUse};
 use planctl_lang::{
-    Facts, FileFact, Judges, Levels, NextFact, PlanTree, Source, SpecialKind, SubPlanFact, Trial,
-    Verification, Wants, parse, read,
+    Code, Diagnostic, Facts, FileFact, Judges, Levels, NextFact, PlanTree, Severity, Source, SpecialKind,
+    SubPlanFact, Trial, Verification, Wants, parse, read,
 };
 
 use crate::library::{Library, project_file};
@@ -119,6 +119,15 @@ pub struct Checked {
     pub trials: BTreeMap<u32, Trial>,
 }
 
+impl Checked {
+    /// Returns the findings of a text that a run is to go on with. That it has marks which a run leaves is none: planctl has
+    /// marked the file that was edited.
+    pub fn findings_of_edit(&self) -> impl Iterator<Item = &Diagnostic> {
+        let is_own_mark = |found: &Diagnostic| found.code == Code::P006 && found.level == Severity::Note;
+        self.verification.diagnostics.iter().filter(move |found| !is_own_mark(found))
+    }
+}
+
 /// Puts a plan that was sent as it runs back together.
 pub fn restore_checked(plan: RunPlanView) -> Checked {
     let source = Source::new(&plan.path, plan.source);
@@ -126,6 +135,7 @@ pub fn restore_checked(plan: RunPlanView) -> Checked {
         tree: parse(&source).0,
         graph: Some(plan.graph),
         diagnostics: Vec::new(),
+        allowed: Vec::new(),
         digest: plan.digest,
     };
     Checked {

@@ -236,7 +236,7 @@ impl Services {
                 Some(state) => match copy_of(&self.store, state).await? {
                     Some(bytes) => Some((bytes, state.executable)),
                     None => {
-                        let why = "no copy of it is kept (it has more than 1 MiB, or is no regular file)";
+                        let why = "no copy of it is kept (it has more than 1 MiB, or is not a regular file)";
                         return Err(refused(why.to_owned()));
                     }
                 },

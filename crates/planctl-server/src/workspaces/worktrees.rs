@@ -11,7 +11,7 @@ use planctl_harness::{
     Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, commit_all, expand_glob, git_branch,
     git_head, uncommitted, worktree_intact,
 };
-use planctl_lang::{Source, digest};
+use planctl_lang::{Source, digest, shell_word};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
 use crate::node::ServerNode;
@@ -469,14 +469,6 @@ fn expanded(paths: Vec<String>, workspace: &Path) -> BTreeSet<String> {
         }
     }
     files
-}
-
-pub(crate) fn shell_word(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte);
-    match !text.is_empty() && text.bytes().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
 }
 
 /// Says what git or the repository refused, and what can be done about it.

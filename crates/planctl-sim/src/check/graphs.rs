@@ -8,7 +8,7 @@ use planctl_engine::{
 };
 
 use super::ensure;
-use crate::world::store::{Entry, Store};
+use crate::store::{Entry, Store};
 
 pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
     no_more_at_once_than_may_be(store)?;

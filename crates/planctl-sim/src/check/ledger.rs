@@ -11,7 +11,7 @@ use planctl_engine::{
 };
 
 use super::ensure;
-use crate::world::store::{Row, RowPlace};
+use crate::store::{Row, RowPlace};
 
 /// Tokens and money.
 type Sum = [u64; 2];

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::{Edge, Fork, Join, JoinPolicy, NodeId, NodeKind, Outcome, Signal};
 
 use super::journal::Entry;
-use super::ways::Way;
-use super::{Model, Place};
+use super::ways::ChosenEdge;
+use super::{Model, NodePosition};
 
 /// The arrivals at a join since it began to wait.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -75,7 +75,7 @@ impl Model {
         if let Some(join) = fork.join.clone().filter(|_| self.replayed.is_some())
             && matches!(self.settled(&join), Some(outcome) if outcome != Outcome::Failed)
         {
-            self.put(node, Place::Over(Outcome::Passed));
+            self.put(node, NodePosition::Over(Outcome::Passed));
             return self.leave(&join, Signal::Success);
         }
         self.begin(node);
@@ -89,7 +89,7 @@ impl Model {
         }
         self.take_back(node, &join);
         if self.is_live(&join) {
-            self.put(&join, Place::Nowhere);
+            self.put(&join, NodePosition::Nowhere);
         }
     }
 
@@ -97,7 +97,7 @@ impl Model {
     fn take_back(&mut self, fork: &NodeId, join: &NodeId) {
         let inside = self.inside(fork, join);
         for live in self.live().into_iter().filter(|live| inside.contains(live)) {
-            self.put(&live, Place::Nowhere);
+            self.put(&live, NodePosition::Nowhere);
         }
         self.open.retain(|way| !inside.contains(&way.edge.from) && way.edge.from != *fork);
     }
@@ -129,14 +129,14 @@ impl Model {
     /// Begins the branches of a fork, or as many as may be under way at once.
     pub(super) fn spread(&mut self, node: &NodeId) {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
-        self.put(node, Place::Over(Outcome::Passed));
+        self.put(node, NodePosition::Over(Outcome::Passed));
         if self.visits(node) > 1 {
             self.open.retain(|way| way.edge.from != *node);
         }
         let edges = self.edges_of(node);
         let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
         if let Some(join) = &fork.join {
-            self.put(join, Place::Nowhere);
+            self.put(join, NodePosition::Nowhere);
             self.journal.push(Entry::Round { node: join.clone() });
             self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
             if fork.max.is_some() {
@@ -147,7 +147,7 @@ impl Model {
         }
         // The last that is put on the pile is looked at first.
         for edge in edges[..at_once].iter().rev() {
-            self.open.push(Way { edge: edge.clone(), why: Signal::Success, by: None });
+            self.open.push(ChosenEdge { edge: edge.clone(), why: Signal::Success, by: None });
         }
     }
 
@@ -156,7 +156,7 @@ impl Model {
         let NodeKind::Fork(Fork { in_worktree: true, join: Some(join), .. }) = self.kind(fork) else {
             return;
         };
-        self.put(&join, Place::Nowhere);
+        self.put(&join, NodePosition::Nowhere);
         self.journal.push(Entry::Round { node: join.clone() });
         self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
         self.set_context(&join, self.context(fork));
@@ -233,7 +233,7 @@ impl Model {
         self.journal.push(Entry::Entered { node: node.clone(), refills: false });
         self.tell(format!("joined {node} {} {}", come.met.len(), come.failed.len()));
         if self.is_live(node) {
-            self.put(node, Place::Nowhere);
+            self.put(node, NodePosition::Nowhere);
         }
         if self.is_in_worktree(node) && outcome != Outcome::Failed {
             self.journal.push(Entry::Merging { node: node.clone(), outcome: Some(outcome) });
@@ -253,7 +253,7 @@ impl Model {
         let (Some(fork), Some(begun)) = (fork, self.come(node).begun) else { return };
         if let Some(edge) = self.edges_of(fork).into_iter().nth(begun) {
             self.journal.push(Entry::Begins { node: node.clone(), branches: begun + 1 });
-            self.open.push(Way { edge, why: Signal::Success, by: None });
+            self.open.push(ChosenEdge { edge, why: Signal::Success, by: None });
         }
     }
 
@@ -302,7 +302,7 @@ impl Model {
             {
                 continue;
             }
-            self.put(join, Place::Nowhere);
+            self.put(join, NodePosition::Nowhere);
             self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
             for (branch, from) in self.needed(join).into_iter().enumerate() {
                 if again.contains(&from) && from != *fork {
@@ -331,7 +331,7 @@ impl Model {
 
     /// Has a join wait once more for the branch that comes from a node.
     pub(super) fn await_again(&mut self, join: &NodeId, from: &NodeId) {
-        self.put(join, Place::Nowhere);
+        self.put(join, NodePosition::Nowhere);
         let branch = self.branch(join, from);
         self.journal.push(Entry::Forgotten { node: join.clone(), branch });
         self.journal.push(Entry::Merging { node: join.clone(), outcome: None });
@@ -342,7 +342,7 @@ impl Model {
 
     /// Has a join wait once more for what failed, or for what decided its way; returns where those branches ended.
     pub(super) fn reopen(&mut self, join: &NodeId) -> BTreeSet<NodeId> {
-        self.put(join, Place::Nowhere);
+        self.put(join, NodePosition::Nowhere);
         let failed = self.come(join).failed;
         let entered_from = self.entered_from(join);
         for branch in failed.keys() {

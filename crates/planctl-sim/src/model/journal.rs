@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{Digest, Level, NodeId, Outcome, Role, RunId, Signal, Timestamp};
 
-use super::{Before, Context, Knowledge, Model, Place};
+use super::{Before, Context, Knowledge, Model, NodePosition};
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) enum Entry {
     /// A node was entered.
     Entered { node: NodeId, refills: bool },
     /// A node is somewhere else.
-    Moved { node: NodeId, to: Place },
+    Moved { node: NodeId, to: NodePosition },
     /// An attempt began.
     Begun { node: NodeId },
     /// The harness began to part branches, or to merge them.
@@ -45,7 +45,7 @@ pub(super) enum Entry {
     /// Another PACE level has the step; an agent answers there, or a person.
     Level { node: NodeId, level: Level, from: Role, by_agent: bool },
     /// The attempt whose failure the next worker is told of.
-    Told { node: NodeId, failed: Option<usize> },
+    Briefed { node: NodeId, failed: Option<usize> },
     /// An attempt was promised a part of the budget.
     Promised { node: NodeId, tokens: u64, micro_usd: u64 },
     /// A worker's use was charged.
@@ -165,7 +165,7 @@ impl Entry {
             | Entry::Noted { node, .. }
             | Entry::Reassigned { node, .. }
             | Entry::Level { node, .. }
-            | Entry::Told { node, .. }
+            | Entry::Briefed { node, .. }
             | Entry::EnteredFrom { node, .. }
             | Entry::Context { node, .. }
             | Entry::Known { node, .. }
@@ -219,10 +219,10 @@ impl Model {
         self.of(id).rev().find_map(reads)
     }
 
-    pub(super) fn place(&self, id: &NodeId) -> Place {
+    pub(super) fn place(&self, id: &NodeId) -> NodePosition {
         let newest = self
             .newest(id, |entry| if let Entry::Moved { to, .. } = entry { Some(to.clone()) } else { None });
-        newest.unwrap_or(Place::Nowhere)
+        newest.unwrap_or(NodePosition::Nowhere)
     }
 
     pub(super) fn visits(&self, id: &NodeId) -> usize {
@@ -301,7 +301,7 @@ impl Model {
     }
 
     pub(super) fn failure_of(&self, id: &NodeId) -> Option<usize> {
-        self.newest(id, |entry| if let Entry::Told { failed, .. } = entry { Some(*failed) } else { None })?
+        self.newest(id, |entry| if let Entry::Briefed { failed, .. } = entry { Some(*failed) } else { None })?
     }
 
     pub(super) fn known(&self, id: &NodeId) -> Option<Knowledge> {
@@ -337,7 +337,7 @@ impl Model {
             }
             matches!(entry, Entry::Begun { .. }).then_some(false)
         });
-        self.place(id) == Place::Within && heard == Some(true)
+        self.place(id) == NodePosition::Within && heard == Some(true)
     }
 
     /// A report that waits, with whether its worker gave up, until a person has said what becomes of the proposal in it.
@@ -482,17 +482,17 @@ impl Model {
 
     pub(super) fn settled(&self, id: &NodeId) -> Option<Outcome> {
         match self.place(id) {
-            Place::Over(outcome) => Some(outcome),
-            Place::Nowhere
-            | Place::InLine
-            | Place::Saved { .. }
-            | Place::Forking { .. }
-            | Place::Within
-            | Place::Rehearsed
-            | Place::WithAgent
-            | Place::Resting
-            | Place::WithHarness { .. }
-            | Place::WithPerson(..) => None,
+            NodePosition::Over(outcome) => Some(outcome),
+            NodePosition::Nowhere
+            | NodePosition::InLine
+            | NodePosition::Saved { .. }
+            | NodePosition::Forking { .. }
+            | NodePosition::Within
+            | NodePosition::Rehearsed
+            | NodePosition::WithAgent
+            | NodePosition::Resting
+            | NodePosition::WithHarness { .. }
+            | NodePosition::WithPerson(..) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use planctl_engine::{Budget, NodeId, NodeKind, Timestamp, Usage};
 
 use super::journal::Entry;
 use super::rules::{Fits, No, later};
-use super::{Model, Place};
+use super::{Model, NodePosition};
 
 /// Whether the next attempt can be paid for.
 pub(super) enum Means {
@@ -135,7 +135,13 @@ impl Model {
     /// The sum promised to attempts that are under way, but for those at one node: tokens and money.
     pub(super) fn promised(&self, but: Option<&NodeId>) -> (u64, u64) {
         let at_work = |id: &&NodeId| {
-            matches!(self.place(id), Place::Rehearsed | Place::WithAgent | Place::Resting | Place::Within)
+            matches!(
+                self.place(id),
+                NodePosition::Rehearsed
+                    | NodePosition::WithAgent
+                    | NodePosition::Resting
+                    | NodePosition::Within
+            )
         };
         self.journal.nodes().filter(|id| Some(*id) != but).filter(at_work).fold((0, 0), |sum, id| {
             let (tokens, usd) = self.promised_to(id);

@@ -7,8 +7,8 @@ use planctl_engine::{
 use super::journal::Entry;
 use super::money::{carried_over, raised};
 use super::rules::{Fits, No};
-use super::ways::{Way, bare};
-use super::{Knowledge, Model, Place, Status};
+use super::ways::{ChosenEdge, bare};
+use super::{Knowledge, Model, NodePosition, Status};
 
 impl Model {
     pub(super) fn human_decided(&mut self, event: &HumanEvent, revision: Option<&Graph>) -> Fits {
@@ -87,7 +87,7 @@ impl Model {
     /// Returns where an ask is, if it is open and takes an answer.
     fn asked(&self, item: &ItemId, answer: &Answer) -> Result<(NodeId, AskKind), No> {
         let held = self.live().into_iter().find_map(|node| {
-            if let Place::WithPerson(kind, open) = self.place(&node)
+            if let NodePosition::WithPerson(kind, open) = self.place(&node)
                 && open == *item
             {
                 return Some((node, kind));
@@ -132,7 +132,7 @@ impl Model {
             return Err(No);
         }
         self.tell(format!("answered {node} {}", answer_word(answer)));
-        self.put(&node, Place::Nowhere);
+        self.put(&node, NodePosition::Nowhere);
         let is_question = matches!(self.kind(&node), NodeKind::Human(_));
         if is_question && (kind, answer) == (AskKind::Choice, &Answer::Skip) {
             // A question that nobody answers has failed.
@@ -236,7 +236,7 @@ impl Model {
             bare(name) == bare(answer)
         });
         match named {
-            Some(edge) => self.open.push(Way { edge, why: Signal::Success, by: None }),
+            Some(edge) => self.open.push(ChosenEdge { edge, why: Signal::Success, by: None }),
             None => self.leave(node, Signal::Success),
         }
     }

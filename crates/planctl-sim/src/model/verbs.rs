@@ -9,7 +9,7 @@ use planctl_engine::{
 
 use super::journal::Entry;
 use super::money::Means;
-use super::{Before, Model, Place, Status};
+use super::{Before, Model, NodePosition, Status};
 
 impl Model {
     pub(super) fn attempt_failed(&mut self, node: &NodeId, how: &str, gave_up: bool) {
@@ -18,7 +18,7 @@ impl Model {
         if gave_up || self.is_used_up(node) {
             self.exhausted(node, Some(how));
         } else if let Some(way) = self.way(node, Signal::Retry) {
-            self.put(node, Place::Nowhere);
+            self.put(node, NodePosition::Nowhere);
             self.open.push(way);
         } else {
             self.tell(format!("retry {node}#{}", self.attempt(node) + 1));
@@ -117,7 +117,7 @@ impl Model {
                 let is_failing = self.entered_from(node).is_some_and(|(_, why)| why != Signal::Success);
                 let restores = is_failing && self.saved(node).is_some();
                 self.journal.push(Entry::Rehearsing { node: node.clone() });
-                self.put(node, Place::Saved { restores });
+                self.put(node, NodePosition::Saved { restores });
             }
             NodeKind::Fork(fork) if fork.in_worktree => {
                 self.leave_worktrees(node);
@@ -142,7 +142,7 @@ impl Model {
                 // The output that was seen with the report is not kept for so long.
                 self.ask(node, AskKind::Choice, "planned");
             } else {
-                self.put(node, Place::WithHarness { gave_up });
+                self.put(node, NodePosition::WithHarness { gave_up });
             }
         } else if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
             self.ask(node, AskKind::Escalation, "attempts_limit");
@@ -173,15 +173,18 @@ impl Model {
     fn send_out(&mut self, node: &NodeId) {
         if self.awaits_rehearsal(node) {
             self.journal.push(Entry::Rehearsing { node: node.clone() });
-            self.put(node, Place::Rehearsed);
+            self.put(node, NodePosition::Rehearsed);
         } else {
             self.journal.push(Entry::Begun { node: node.clone() });
             let kind = self.kind(node);
             if let NodeKind::SubPlan(_) = kind {
-                return self.put(node, Place::Within);
+                return self.put(node, NodePosition::Within);
             }
             let by_agent = matches!(kind, NodeKind::Task(_));
-            self.put(node, if by_agent { Place::WithAgent } else { Place::WithHarness { gave_up: false } });
+            self.put(
+                node,
+                if by_agent { NodePosition::WithAgent } else { NodePosition::WithHarness { gave_up: false } },
+            );
         }
     }
 
@@ -191,12 +194,12 @@ impl Model {
             return self.stand_in_line(node);
         }
         self.journal.push(Entry::Branched { node: node.clone() });
-        self.put(node, Place::Forking { merges });
+        self.put(node, NodePosition::Forking { merges });
     }
 
     fn stand_in_line(&mut self, node: &NodeId) {
         self.tell(format!("queued {node}"));
-        self.put(node, Place::InLine);
+        self.put(node, NodePosition::InLine);
     }
 
     /// Says whether a node may be under way beside those that are.
@@ -226,7 +229,7 @@ impl Model {
             return false;
         }
         let Some(next) = self.line().into_iter().find(|node| self.may_go(node)) else { return false };
-        self.put(&next, Place::Nowhere);
+        self.put(&next, NodePosition::Nowhere);
         self.begin(&next);
         true
     }
@@ -235,11 +238,11 @@ impl Model {
     pub(super) fn line(&self) -> Vec<NodeId> {
         let since = |node: &NodeId| {
             self.journal.iter().rposition(
-                |entry| matches!(entry, Entry::Moved { node: moved, to: Place::InLine } if moved == node),
+                |entry| matches!(entry, Entry::Moved { node: moved, to: NodePosition::InLine } if moved == node),
             )
         };
         let mut line: Vec<NodeId> =
-            self.live().into_iter().filter(|node| self.place(node) == Place::InLine).collect();
+            self.live().into_iter().filter(|node| self.place(node) == NodePosition::InLine).collect();
         line.sort_by_key(since);
         line
     }
@@ -278,19 +281,19 @@ impl Model {
             self.escalate(node, "undelivered", Level::Primary);
         } else if self.may_spend(node) {
             self.tell(format!("resting {node}#{}", self.attempt(node)));
-            self.put(node, Place::Resting);
+            self.put(node, NodePosition::Resting);
         }
     }
 
-    pub(super) fn interrupted(&mut self, node: &NodeId, back_to: Place) {
+    pub(super) fn interrupted(&mut self, node: &NodeId, back_to: NodePosition) {
         self.journal.push(Entry::Interrupted { node: node.clone() });
         if self.interruptions(node) >= usize::from(self.graph.limits().interruptions) {
             return self.ask(node, AskKind::Escalation, "interrupted");
         }
-        if back_to == Place::WithAgent && !self.may_spend(node) {
+        if back_to == NodePosition::WithAgent && !self.may_spend(node) {
             return;
         }
-        let what = if back_to == Place::WithAgent {
+        let what = if back_to == NodePosition::WithAgent {
             "interrupted".to_owned()
         } else {
             format!("{} repeated", evaluation(&back_to))
@@ -300,7 +303,7 @@ impl Model {
     }
 
     pub(super) fn settle(&mut self, node: &NodeId, outcome: Outcome) {
-        self.put(node, Place::Over(outcome));
+        self.put(node, NodePosition::Over(outcome));
         self.tell(format!("settled {node} {}", outcome.word()));
     }
 
@@ -318,13 +321,13 @@ impl Model {
             self.tell(format!("escalated {node} {why}"));
         }
         self.tell(format!("ask {node} {} {why}", kind.word()));
-        self.put(node, Place::WithPerson(kind, item));
+        self.put(node, NodePosition::WithPerson(kind, item));
     }
 
     /// Ends the run, or pauses it: items under way are withdrawn.
     pub(super) fn end(&mut self, status: Status) {
         for node in self.live() {
-            self.put(&node, Place::Nowhere);
+            self.put(&node, NodePosition::Nowhere);
         }
         self.status = status;
         self.stale_timer = None;
@@ -359,7 +362,7 @@ impl Model {
 
     /// Charges what the worker at a node said so far that it uses, when its work is taken back.
     pub(super) fn charge_so_far(&mut self, node: &NodeId) {
-        if matches!(self.place(node), Place::WithAgent | Place::Resting)
+        if matches!(self.place(node), NodePosition::WithAgent | NodePosition::Resting)
             && let Some(usage) = self.so_far.remove(node)
         {
             self.charge(node, Some(&usage), Duration::ZERO);
@@ -371,10 +374,10 @@ impl Model {
     }
 
     pub(super) fn tell_next(&mut self, node: &NodeId, failed: Option<usize>) {
-        self.journal.push(Entry::Told { node: node.clone(), failed });
+        self.journal.push(Entry::Briefed { node: node.clone(), failed });
     }
 
-    pub(super) fn put(&mut self, node: &NodeId, to: Place) {
+    pub(super) fn put(&mut self, node: &NodeId, to: NodePosition) {
         self.charge_so_far(node);
         self.journal.push(Entry::Moved { node: node.clone(), to });
     }
@@ -399,7 +402,8 @@ impl Model {
 
     /// The nodes with work out, for an agent or the harness, by name.
     pub(super) fn out(&self) -> Vec<NodeId> {
-        let is_out = |id: &NodeId| !matches!(self.place(id), Place::WithPerson(..) | Place::InLine);
+        let is_out =
+            |id: &NodeId| !matches!(self.place(id), NodePosition::WithPerson(..) | NodePosition::InLine);
         self.live().into_iter().filter(is_out).collect()
     }
 
@@ -410,25 +414,25 @@ impl Model {
     }
 
     pub(super) fn is_live(&self, id: &NodeId) -> bool {
-        !matches!(self.place(id), Place::Nowhere | Place::Over(_))
+        !matches!(self.place(id), NodePosition::Nowhere | NodePosition::Over(_))
     }
 }
 
 /// Returns the name of an evaluation by the harness.
-pub(super) fn evaluation(place: &Place) -> &'static str {
+pub(super) fn evaluation(place: &NodePosition) -> &'static str {
     match place {
-        Place::Rehearsed => "rehearsal",
-        Place::Saved { restores: false } => "record",
-        Place::Saved { restores: true } => "restoration",
-        Place::Forking { merges: false } => "parting",
-        Place::Forking { merges: true } => "merge",
-        Place::Within => "sub-plan",
-        Place::Nowhere
-        | Place::InLine
-        | Place::WithAgent
-        | Place::Resting
-        | Place::WithHarness { .. }
-        | Place::WithPerson(..)
-        | Place::Over(_) => "gate",
+        NodePosition::Rehearsed => "rehearsal",
+        NodePosition::Saved { restores: false } => "record",
+        NodePosition::Saved { restores: true } => "restoration",
+        NodePosition::Forking { merges: false } => "parting",
+        NodePosition::Forking { merges: true } => "merge",
+        NodePosition::Within => "sub-plan",
+        NodePosition::Nowhere
+        | NodePosition::InLine
+        | NodePosition::WithAgent
+        | NodePosition::Resting
+        | NodePosition::WithHarness { .. }
+        | NodePosition::WithPerson(..)
+        | NodePosition::Over(_) => "gate",
     }
 }

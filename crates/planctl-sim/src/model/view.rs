@@ -9,12 +9,12 @@ use planctl_engine::{
 };
 
 use super::branches::Come;
-use super::{Before, Context, Knowledge, Model, Place, Status};
+use super::{Before, Context, Knowledge, Model, NodePosition, Status};
 
 /// All that two engines must agree on about one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeView {
-    place: Place,
+    place: NodePosition,
     visits: usize,
     attempt: usize,
     failed: usize,
@@ -67,16 +67,19 @@ impl Model {
         let nodes: BTreeMap<NodeId, NodeView> =
             self.journal.nodes().map(|id| (id.clone(), self.node_view(id))).collect();
         let is_out = |view: &&NodeView| match view.place {
-            Place::Rehearsed
-            | Place::Saved { .. }
-            | Place::Forking { .. }
-            | Place::Within
-            | Place::WithAgent
-            | Place::Resting
-            | Place::WithHarness { .. } => true,
-            Place::Nowhere | Place::InLine | Place::WithPerson(..) | Place::Over(_) => false,
+            NodePosition::Rehearsed
+            | NodePosition::Saved { .. }
+            | NodePosition::Forking { .. }
+            | NodePosition::Within
+            | NodePosition::WithAgent
+            | NodePosition::Resting
+            | NodePosition::WithHarness { .. } => true,
+            NodePosition::Nowhere
+            | NodePosition::InLine
+            | NodePosition::WithPerson(..)
+            | NodePosition::Over(_) => false,
         };
-        let is_held = |view: &&NodeView| matches!(view.place, Place::WithPerson(..));
+        let is_held = |view: &&NodeView| matches!(view.place, NodePosition::WithPerson(..));
         View {
             status: self.status,
             out: nodes.values().filter(is_out).count(),
@@ -129,7 +132,7 @@ impl Model {
 
 fn never_entered() -> NodeView {
     NodeView {
-        place: Place::Nowhere,
+        place: NodePosition::Nowhere,
         visits: 0,
         attempt: 0,
         failed: 0,
@@ -162,20 +165,20 @@ pub fn view_of(graph: &Graph, run: &Run) -> View {
     let nodes = run.records().iter().map(|(id, record)| {
         let tally = record.tally;
         let place = match &record.state {
-            NodeState::Pending => Place::Nowhere,
+            NodeState::Pending => NodePosition::Nowhere,
             NodeState::Branching => {
                 let is_join = graph.node(id).is_some_and(|node| matches!(node.kind, NodeKind::Join(_)));
-                Place::Forking { merges: is_join }
+                NodePosition::Forking { merges: is_join }
             }
-            NodeState::Nested { .. } => Place::Within,
-            NodeState::Ready => Place::InLine,
-            NodeState::Saving { restores } => Place::Saved { restores: *restores },
-            NodeState::Rehearsing => Place::Rehearsed,
-            NodeState::Working { .. } => Place::WithAgent,
-            NodeState::Resting { .. } => Place::Resting,
-            NodeState::Checking { gave_up, .. } => Place::WithHarness { gave_up: *gave_up },
-            NodeState::Held { ask, item } => Place::WithPerson(*ask, item.clone()),
-            NodeState::Settled { outcome } => Place::Over(*outcome),
+            NodeState::Nested { .. } => NodePosition::Within,
+            NodeState::Ready => NodePosition::InLine,
+            NodeState::Saving { restores } => NodePosition::Saved { restores: *restores },
+            NodeState::Rehearsing => NodePosition::Rehearsed,
+            NodeState::Working { .. } => NodePosition::WithAgent,
+            NodeState::Resting { .. } => NodePosition::Resting,
+            NodeState::Checking { gave_up, .. } => NodePosition::WithHarness { gave_up: *gave_up },
+            NodeState::Held { ask, item } => NodePosition::WithPerson(*ask, item.clone()),
+            NodeState::Settled { outcome } => NodePosition::Over(*outcome),
         };
         let number = |attempt: Attempt| usize::from(attempt.number());
         let view = NodeView {

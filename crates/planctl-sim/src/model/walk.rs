@@ -3,8 +3,8 @@
 use planctl_engine::{AskKind, Decider, Edge, Level, Node, NodeId, NodeKind, On, Outcome, Signal};
 
 use super::journal::Entry;
-use super::ways::Way;
-use super::{Model, Place, Status};
+use super::ways::ChosenEdge;
+use super::{Model, NodePosition, Status};
 
 impl Model {
     /// Walks all ways that were taken, the newest first, and then sends out who waits in line.
@@ -46,7 +46,7 @@ impl Model {
         }
     }
 
-    fn arrive(&mut self, Way { edge, why, by }: &Way) {
+    fn arrive(&mut self, ChosenEdge { edge, why, by }: &ChosenEdge) {
         let (to, why) = (&edge.to, *why);
         if self.replay_skips(to) {
             return self.leave(to, Signal::Success);
@@ -112,7 +112,7 @@ impl Model {
         let mut context = self.context(&edge.from);
         context.retain(|name, _| keeps.contains(name));
         for node in self.live() {
-            self.put(&node, Place::Nowhere);
+            self.put(&node, NodePosition::Nowhere);
         }
         self.open.clear();
         self.beyond.clear();
@@ -126,7 +126,7 @@ impl Model {
     /// and has not settled since.
     fn refills(&self, node: &NodeId, why: Signal) -> bool {
         let retries = self.graph.edges_from(node).iter().any(|edge| edge.on == On::Retry);
-        let is_unsettled = self.place(node) == Place::Nowhere && self.failed(node) > 0;
+        let is_unsettled = self.place(node) == NodePosition::Nowhere && self.failed(node) > 0;
         why == Signal::Success && !(retries && is_unsettled)
     }
 
@@ -137,7 +137,7 @@ impl Model {
             None => (Signal::Success, None),
         };
         let status = if onward == Signal::Success { status } else { Some(Outcome::Failed) };
-        self.put(node, Place::Over(status.unwrap_or(Outcome::Passed)));
+        self.put(node, NodePosition::Over(status.unwrap_or(Outcome::Passed)));
         self.leave(node, onward);
     }
 
@@ -177,7 +177,7 @@ impl Model {
             match goal.retry {
                 Some(retry) => {
                     let edge = Edge::new(from.clone(), retry, On::Fail);
-                    self.open.push(Way { edge, why: Signal::Exhausted, by: None });
+                    self.open.push(ChosenEdge { edge, why: Signal::Exhausted, by: None });
                 }
                 None => {
                     self.end_at(Status::Failed, &goal.node);
@@ -265,7 +265,7 @@ impl Model {
         let subject = self.subject(node);
         let mut at = node.clone();
         if subject != at && self.is_live(&subject) {
-            self.put(&subject, Place::Nowhere);
+            self.put(&subject, NodePosition::Nowhere);
         }
         while at != subject {
             let Some((from, _)) = self.entered_from(&at) else { break };

@@ -10,7 +10,7 @@ use super::{Knowledge, Model};
 
 /// A way that was chosen, and what decided where more than the outcome had a say.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct ChosenEdge {
     pub(super) edge: Edge,
     pub(super) why: Signal,
     pub(super) by: Option<Decider>,
@@ -28,12 +28,12 @@ struct Scene<'m> {
 
 impl Model {
     /// The way on from a node that came to this, if there is one.
-    pub(super) fn way(&self, node: &NodeId, why: Signal) -> Option<Way> {
+    pub(super) fn way(&self, node: &NodeId, why: Signal) -> Option<ChosenEdge> {
         self.way_of(node, why, None)
     }
 
     /// The same of a node that is about to settle: conditions see how.
-    pub(super) fn way_of(&self, node: &NodeId, why: Signal, settling: Option<Outcome>) -> Option<Way> {
+    pub(super) fn way_of(&self, node: &NodeId, why: Signal, settling: Option<Outcome>) -> Option<ChosenEdge> {
         let table: &[On] = match why {
             Signal::Success => &[On::Success, On::Always],
             Signal::Retry => &[On::Retry],
@@ -44,13 +44,13 @@ impl Model {
         let is_bare = |edge: &&Edge| edge.when.is_none() && edge.label.is_none() && edge.weight == 0;
         if kinds.len() == all.len() && all.iter().all(is_bare) {
             let first = table.iter().find_map(|on| all.iter().find(|edge| edge.on == *on))?;
-            return Some(Way { edge: (*first).clone(), why, by: None });
+            return Some(ChosenEdge { edge: (*first).clone(), why, by: None });
         }
         self.way_among(&all, table, &self.scene(node, why, settling))
     }
 
     /// The way out of the loop of a node that was entered too often: none that comes back to it.
-    pub(super) fn way_out(&self, node: &NodeId, settling: Outcome) -> Option<Way> {
+    pub(super) fn way_out(&self, node: &NodeId, settling: Outcome) -> Option<ChosenEdge> {
         let leaves = |edge: &&Edge| edge.from == *node && !self.comes_back(edge);
         let out: Vec<&Edge> = self.graph.edges().iter().filter(leaves).collect();
         let scene = self.scene(node, Signal::Exhausted, Some(settling));
@@ -73,9 +73,9 @@ impl Model {
     }
 
     /// The way among some edges of a node. After a failure only those count that speak of it.
-    fn way_among(&self, all: &[&Edge], table: &[On], scene: &Scene<'_>) -> Option<Way> {
+    fn way_among(&self, all: &[&Edge], table: &[On], scene: &Scene<'_>) -> Option<ChosenEdge> {
         let why = scene.why;
-        let taken = |edge: &Edge, by| Some(Way { edge: edge.clone(), why, by });
+        let taken = |edge: &Edge, by| Some(ChosenEdge { edge: edge.clone(), why, by });
         let all: Vec<&Edge> = all
             .iter()
             .copied()

@@ -5,7 +5,7 @@
 
 use planctl_engine::{ItemId, RunId, Timestamp};
 
-use super::database::Workspace;
+use crate::database::Workspace;
 
 /// A process that works on an item.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 
 use planctl_engine::{ClockEvent, Effect, Event, Fact, Work};
 
-use super::store::{Answered, Command, Proof};
 use super::{Hand, World};
 use crate::faults::{Flaw, Trouble};
 use crate::model;
 use crate::plans::Plan;
-use crate::{check, tell};
+use crate::store::{Answered, Command, Proof};
+use crate::{check, clock, tell};
 
 impl World {
     pub(super) fn say(&mut self, event: Event, proof: Proof) -> Result<(), String> {
@@ -70,7 +70,7 @@ impl World {
         };
         self.met("answered", &word);
         if answered != Answered::Accepted {
-            let line = format!("{} -> {:<58} {word}", tell::moment(self.now), tell::event(&command.event));
+            let line = format!("{} -> {:<58} {word}", clock::moment(self.now), tell::event(&command.event));
             self.lines.push(line);
         }
         Ok(answered)
@@ -229,7 +229,7 @@ impl World {
             Effect::Arm { .. } | Effect::Disarm(_) => None,
         }));
         let line =
-            format!("{} -> {:<58} {}", tell::moment(self.now), tell::event(event), followed.join("; "));
+            format!("{} -> {:<58} {}", clock::moment(self.now), tell::event(event), followed.join("; "));
         self.lines.push(line);
     }
 }

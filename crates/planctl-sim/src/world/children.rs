@@ -7,8 +7,8 @@ use planctl_engine::{
 };
 
 use super::World;
-use super::store::{Proof, RowPlace};
 use crate::dice::truth;
+use crate::store::{Proof, RowPlace};
 
 /// The run of a plan within the plan.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use planctl_engine::{
     Resources, Tampering, Timestamp, Usage, Verdict, Work,
 };
 
-use super::store::{Command, Lease, Proof, Row};
 use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
+use crate::store::{Command, Lease, Proof, Row};
 
 const LEASE: Duration = Duration::from_secs(15);
 

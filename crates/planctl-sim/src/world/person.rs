@@ -9,10 +9,10 @@ use planctl_engine::{
 };
 
 use super::World;
-use super::store::{Proof, RowPlace};
 use crate::dice::truth;
 use crate::faults::Trouble;
 use crate::plans;
+use crate::store::{Proof, RowPlace};
 
 /// Asks answered in the calm phase before the person loses patience.
 const PATIENCE: u32 = 15;

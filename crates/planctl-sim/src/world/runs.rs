@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use planctl_engine::Timestamp;
 
+use super::World;
 use super::at_work::AtWork;
-use super::database::Database;
-use super::{BEGINNING, World};
+use crate::clock::BEGINNING;
 use crate::coverage::Coverage;
+use crate::database::Database;
 use crate::dice::{Dice, truth};
 use crate::faults::Flaw;
 use crate::options::Options;

@@ -8,11 +8,11 @@ use planctl_engine::{
     Observation, Overrun, Report, Usage, Work,
 };
 
-use super::store::{Command, Lease, Proof, Renewal};
 use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
 use crate::plans::SEEN;
+use crate::store::{Command, Lease, Proof, Renewal};
 
 const OWN_LEASE: Duration = Duration::from_secs(15);
 const REMOTE_LEASE: Duration = Duration::from_secs(60);

@@ -7,47 +7,42 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::{Source, all, top};
 
-/// A crate whose rooms docs/ARCHITECTURE.md lists in a table.
-struct House {
-    sources: &'static str,
-    /// The first cell of the table's head.
-    head: &'static str,
-}
+/// The most rooms of a crate of which docs/ARCHITECTURE.md needs no table.
+const HANDFUL: usize = 6;
 
-const HOUSES: [House; 2] = [
-    House { sources: "crates/planctl-lang/src/", head: "Layer" },
-    House { sources: "crates/planctl-server/src/", head: "Room" },
-];
+/// A crate, and the rooms that its sources have.
+struct House {
+    name: String,
+    rooms: Rooms,
+}
 
 /// Rooms, and of each the rooms that it names, with a place where it does.
 type Rooms = BTreeMap<String, BTreeMap<String, String>>;
 
 #[test]
 fn no_import_circle_spans_rooms_of_a_crate() {
-    for house in &HOUSES {
-        let rooms = house.rooms();
-        let wrong: Vec<String> = circles(&rooms).iter().map(|circle| drawn(&rooms, circle)).collect();
-        assert!(
-            wrong.is_empty(),
-            "these rooms import one another, so move what both need to the lower one:\n{}",
-            wrong.join("\n")
-        );
-    }
+    let circles_of = |house: &House| -> Vec<String> {
+        circles(&house.rooms).iter().map(|circle| drawn(&house.rooms, circle)).collect()
+    };
+    let wrong: Vec<String> = houses().iter().flat_map(circles_of).collect();
+    assert!(
+        wrong.is_empty(),
+        "these rooms import one another, so move what both need to the lower one:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn the_map_lists_the_rooms_of_a_crate_from_the_ground_up() {
-    for house in &HOUSES {
-        let rooms = house.rooms();
-        let mapped = house.mapped();
+    for House { name, rooms } in houses().iter().filter(|house| house.rooms.len() > HANDFUL) {
+        let mapped = mapped(name);
         let (named, real): (BTreeSet<&String>, BTreeSet<&String>) =
             (mapped.iter().collect(), rooms.keys().collect());
-        let House { sources, head } = house;
-        assert_eq!(named, real, "the table “{head}” in docs/ARCHITECTURE.md and {sources} differ");
-        assert_eq!(mapped.len(), named.len(), "the table “{head}” in docs/ARCHITECTURE.md has a row twice");
+        assert_eq!(named, real, "the table of {name} in docs/ARCHITECTURE.md and its sources differ");
+        assert_eq!(mapped.len(), named.len(), "the table of {name} in docs/ARCHITECTURE.md has a row twice");
         let height = |room: &String| mapped.iter().position(|other| other == room);
         let mut upwards = Vec::new();
-        for (room, named) in &rooms {
+        for (room, named) in rooms {
             let higher = named.iter().filter(|(other, _)| height(other) > height(room));
             upwards.extend(
                 higher.map(|(other, at)| format!("{at}: {room} imports {other}, which stands below it")),
@@ -55,26 +50,43 @@ fn the_map_lists_the_rooms_of_a_crate_from_the_ground_up() {
         }
         assert!(
             upwards.is_empty(),
-            "a room imports those above it in the table “{head}” of docs/ARCHITECTURE.md only:\n{}",
+            "a room imports those above it in the table of {name} in docs/ARCHITECTURE.md only:\n{}",
             upwards.join("\n")
         );
     }
 }
 
+#[test]
+fn every_crate_with_rooms_is_looked_at() {
+    let houses = houses();
+    let of = |name: &str| houses.iter().find(|house| house.name == name).map(|house| house.rooms.len());
+    for name in ["planctl", "planctl-engine", "planctl-store", "planctl-harness", "planctl-lang"] {
+        assert!(of(name).is_some_and(|rooms| rooms > HANDFUL), "{name}: {:?} rooms", of(name));
+    }
+}
+
+/// Reads the rooms of all crates off their sources.
+fn houses() -> Vec<House> {
+    let mut crates: BTreeMap<&str, Vec<(&Source, Vec<&str>)>> = BTreeMap::new();
+    for source in all() {
+        let Some((name, path)) =
+            source.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
+        else {
+            continue;
+        };
+        let path = path.strip_suffix(".rs").unwrap_or(path);
+        if !["lib", "main"].contains(&path) {
+            crates.entry(name).or_default().push((source, path.split('/').collect()));
+        }
+    }
+    crates.into_iter().map(|(name, sources)| House::new(name, &sources)).collect()
+}
+
 impl House {
-    /// Reads all rooms off the sources.
-    fn rooms(&self) -> Rooms {
-        let House { sources: folder, .. } = self;
-        let sources: Vec<(&Source, Vec<&str>)> = all()
-            .iter()
-            .filter_map(|source| Some((source, source.path.strip_prefix(folder)?.strip_suffix(".rs")?)))
-            .filter(|(_, path)| *path != "lib")
-            .map(|(source, path)| (source, path.split('/').collect()))
-            .collect();
+    fn new(name: &str, sources: &[(&Source, Vec<&str>)]) -> House {
         let mut rooms: Rooms =
             sources.iter().map(|(_, path)| (path[0].to_owned(), BTreeMap::new())).collect();
         let names: BTreeSet<String> = rooms.keys().cloned().collect();
-        assert!(names.len() > 5, "{folder} has rooms");
         let mut wrong = Vec::new();
         for (source, path) in sources {
             for (line, name) in named(&source.shipped, path.len()) {
@@ -87,25 +99,22 @@ impl House {
             }
         }
         assert!(wrong.is_empty(), "name the room and not what lib.rs makes of it:\n{}", wrong.join("\n"));
-        rooms
+        House { name: name.to_owned(), rooms }
     }
+}
 
-    /// Reads the table of rooms: the first cells below the head that begins with the word for them.
-    fn mapped(&self) -> Vec<String> {
-        let start = format!("| {} |", self.head);
-        let path = top().join("docs/ARCHITECTURE.md");
-        let text = std::fs::read_to_string(&path).expect("the map is there");
-        let table = text.lines().skip_while(|line| !line.starts_with(&start)).skip(2);
-        let rows = table.take_while(|line| line.starts_with('|'));
-        let name = |row: &str| row.split('`').nth(1).unwrap_or_default().trim_end_matches('/').to_owned();
-        let rooms: Vec<String> = rows.map(name).collect();
-        assert!(
-            !rooms.is_empty(),
-            "docs/ARCHITECTURE.md has no table whose head begins with “{}”",
-            self.head
-        );
-        rooms
-    }
+/// Reads the table of a crate's rooms: the first cells of the table that follows the crate's name.
+fn mapped(name: &str) -> Vec<String> {
+    let path = top().join("docs/ARCHITECTURE.md");
+    let text = std::fs::read_to_string(&path).expect("the map is there");
+    let start = format!("**{name}**:");
+    let table = text.lines().skip_while(|line| !line.starts_with(&start)).skip(1);
+    let table = table.take_while(|line| line.is_empty() || line.starts_with('|'));
+    let rows = table.filter(|line| !line.is_empty()).skip(2);
+    let name_of = |row: &str| row.split('`').nth(1).unwrap_or_default().trim_end_matches('/').to_owned();
+    let rooms: Vec<String> = rows.map(name_of).collect();
+    assert!(!rooms.is_empty(), "docs/ARCHITECTURE.md has no table of rooms after “{start}”");
+    rooms
 }
 
 /// Returns the names that follow `crate::`, and `super::` where that leads as far, each with its line.

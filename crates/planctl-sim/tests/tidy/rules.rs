@@ -41,23 +41,55 @@ const PROCESS_EXCEPTIONS: [Exception; 3] = [
 ];
 
 /// Where SQL may stand.
-const SQL_EXCEPTIONS: [Exception; 2] = [
-    except("crates/planctl-store/", "it is the store"),
-    except("crates/planctl-lang/src/lint/safety.rs", "it names what is destructive in the SQL of contracts"),
+const SQL_EXCEPTIONS: [Exception; 1] = [except("crates/planctl-store/", "it is the store")];
+
+/// The most lines of a file, and of a function.
+const FILE_LINES_MAX: usize = 600;
+const FUNCTION_LINES_MAX: usize = 80;
+
+/// Files that are longer, each since it is one thing.
+const LONG_FILES: [Exception; 4] = [
+    except("crates/planctl-server/src/http/routes.rs", "the one table of routes"),
+    except(
+        "crates/planctl-lang/src/syntax/shell/convert.rs",
+        "one converter, a method for each kind of node",
+    ),
+    except("crates/planctl-lang/src/syntax/shell/following.rs", "one walk through a script"),
+    except("crates/planctl-lang/src/tree/parse.rs", "one reader, a method for each kind of line"),
+];
+
+/// Functions that are longer, by file and name, each since it is one thing.
+const LONG_FUNCTIONS: [Exception; 10] = [
+    except("crates/planctl-config/src/schema.rs/schema", "one table: the keys of planctl.toml"),
+    except("crates/planctl-config/src/layer.rs/drop_untrusted", "one list: the keys that need trust"),
+    except("crates/planctl-engine/src/view.rs/sentence", "one match: a sentence for each fact"),
+    except("crates/planctl-engine/src/earned.rs/check_fact", "one match over all facts"),
+    except("crates/planctl-server/src/traces/spans.rs/fact", "one match over all facts"),
+    except("crates/planctl-sim/src/model/rules/harness.rs/harness_found", "one match over all results"),
+    except("crates/planctl-sim/src/model/rules/clock.rs/time_passed", "one match over all ticks"),
+    except("crates/planctl-sim/src/world/probe.rs/odd_event", "one match: an event of each kind"),
+    except("crates/planctl-lang/src/tree/workflow/plan.rs/flow_line", "one line, read from left to right"),
+    except("crates/planctl-lang/src/tree/workflow/prose.rs/flow", "one loop that writes an edge in a line"),
 ];
 
 /// The crates whose texts name no command of planctl: only the command line knows its own words.
 const WORDLESS: [&str; 2] = ["crates/planctl-api/src/", "crates/planctl-server/src/"];
 
 /// Names that this code base once had to itself, where the trade has a word of its own; docs/GLOSSARY.md has the words to use.
-const OWN_WORDS: [&str; 40] = [
+const OWN_WORDS: [&str; 48] = [
     "Bell",
     "Brings",
+    "Card",
     "Crew",
     "Desk",
+    "Door",
     "Hands",
+    "Lapse",
     "Overtaken",
+    "Parting",
     "Patience",
+    "Place",
+    "Room",
     "Rung",
     "Seat",
     "Setback",
@@ -66,13 +98,22 @@ const OWN_WORDS: [&str; 40] = [
     "Station",
     "Tended",
     "Terms",
+    "Tie",
+    "Told",
+    "Turn",
     "Unwritten",
+    "Way",
+    "Ways",
     "afterglow",
     "bell",
     "bury",
     "crew",
     "desk",
     "farewell",
+    "find_straight",
+    "is_way_on",
+    "lost_folder",
+    "moved_ways",
     "passage",
     "passes_again",
     "patience",
@@ -84,14 +125,10 @@ const OWN_WORDS: [&str; 40] = [
     "tend",
     "tended",
     "told_time",
-    "Lapse",
-    "Parting",
-    "Ways",
-    "find_straight",
-    "is_way_on",
-    "lost_folder",
-    "moved_ways",
 ];
+
+/// Names that say nothing where a type has them alone, though a variant may.
+const OWN_TYPES: [&str; 6] = ["Found", "Held", "Known", "Line", "Waiting", "Writer"];
 
 /// Words that are no subject of a sentence in a comment: docs/STYLE.md asks for the actor's name.
 const NO_SUBJECTS: [&str; 5] = ["What ", "Whatever ", "Who ", "Whoever ", "Whose "];
@@ -127,6 +164,35 @@ fn no_file_has_a_name_that_says_nothing() {
         let is_empty = path.split('/').any(|part| EMPTY_NAMES.contains(&part));
         let is_wrong = is_empty && !is_excepted(&NAME_EXCEPTIONS, &source.path);
         is_wrong.then(|| format!("{}: name it after what is inside", source.path))
+    }));
+}
+
+#[test]
+fn files_and_functions_are_short_or_one_thing() {
+    let files = all().iter().filter(|source| !source.shipped.is_empty()).filter_map(|source| {
+        let lines = source.text.lines().count();
+        let is_long = lines > FILE_LINES_MAX && !is_excepted(&LONG_FILES, &source.path);
+        is_long.then(|| format!("{}: {lines} lines; look for the two things that became one", source.path))
+    });
+    let functions = all().iter().flat_map(|source| {
+        let long = functions(&source.shipped).into_iter().filter(|(_, lines)| *lines > FUNCTION_LINES_MAX);
+        let place = |name: &str| format!("{}/{name}", source.path);
+        let long = long.filter(move |(name, _)| !is_excepted(&LONG_FUNCTIONS, &place(name)));
+        long.map(|(name, lines)| format!("{}: `{name}` has {lines} lines", source.path)).collect::<Vec<_>>()
+    });
+    report(files.chain(functions));
+}
+
+#[test]
+fn no_long_function_is_named_that_is_short_by_now() {
+    report(LONG_FUNCTIONS.iter().filter_map(|exception| {
+        let (path, name) = exception.place.rsplit_once('/')?;
+        let source = all().iter().find(|source| source.path == path);
+        let lines = source.and_then(|source| {
+            functions(&source.shipped).into_iter().find(|(own, _)| own == name).map(|(_, lines)| lines)
+        });
+        let is_long = lines.is_some_and(|lines| lines > FUNCTION_LINES_MAX);
+        (!is_long).then(|| format!("{}: {lines:?} lines, and {}", exception.place, exception.why))
     }));
 }
 
@@ -234,6 +300,21 @@ fn names_are_those_that_other_engineers_know() {
 }
 
 #[test]
+fn types_are_named_after_what_they_hold() {
+    let kinds = ["enum ", "struct ", "trait ", "type "];
+    report(all().iter().flat_map(|source| {
+        let lines = source.shipped.lines().enumerate();
+        let named = lines.filter_map(|(line, code)| {
+            let (_, after) =
+                kinds.iter().find_map(|kind| code.trim_start_matches("pub ").split_once(kind))?;
+            let name: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            OWN_TYPES.contains(&name.as_str()).then_some((line + 1, name))
+        });
+        named.map(|(line, name)| format!("{}:{line}: `{name}` of what?", source.path)).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
 fn the_engine_asks_nobody() {
     let words = vec![
         "std::fs",
@@ -275,7 +356,8 @@ fn only_what_belongs_there_lies_at_the_top() {
 #[test]
 fn no_exception_outlives_its_reason() {
     let sources = all();
-    let lists = [NAME_EXCEPTIONS.as_slice(), &CLOCK_EXCEPTIONS, &PROCESS_EXCEPTIONS, &SQL_EXCEPTIONS];
+    let lists =
+        [NAME_EXCEPTIONS.as_slice(), &CLOCK_EXCEPTIONS, &PROCESS_EXCEPTIONS, &SQL_EXCEPTIONS, &LONG_FILES];
     for exception in lists.into_iter().flatten() {
         assert!(!exception.why.is_empty(), "{} says why", exception.place);
         let is_there = sources.iter().any(|source| source.path.starts_with(exception.place));
@@ -319,6 +401,32 @@ fn has_no_subject(comment: &str) -> bool {
     let sentences =
         std::iter::once(text).chain(text.match_indices(". ").map(|(at, end)| &text[at + end.len()..]));
     sentences.into_iter().any(|sentence| NO_SUBJECTS.iter().any(|word| sentence.starts_with(word)))
+}
+
+/// Returns the functions of a file with their lines, from the one that names them to the one that closes them.
+fn functions(code: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = code.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = function_named(line) else { continue };
+        let own = indent(line);
+        let ends = |line: &&str| indent(line) == own && (line.trim_start() == "}" || line.ends_with(';'));
+        let end = lines[at..].iter().position(ends).filter(|_| !line.ends_with('}'));
+        if let Some(end) = end.filter(|end| lines[at + end].trim_start() == "}") {
+            found.push((name, end + 1));
+        }
+    }
+    found
+}
+
+/// Returns the name of the function that begins in a line.
+fn function_named(line: &str) -> Option<String> {
+    const BEFORE: [&str; 5] = ["async", "const", "extern", "pub", "unsafe"];
+    let (before, after) = line.split_once("fn ")?;
+    let is_part = |word: &str| BEFORE.iter().any(|part| word.starts_with(part)) || word == "\"\"";
+    let name: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    (before.split_whitespace().all(is_part) && !name.is_empty()).then_some(name)
 }
 
 /// Says whether a text is a query, by how it begins.
@@ -375,4 +483,12 @@ fn commands_are_told_from_sentences() {
     assert!(names_command("put it back, then planctl resume {}", &commands));
     assert!(names_command("see `planctl db status`", &commands));
     assert!(!names_command("a defect of planctl in planning", &commands));
+}
+
+#[test]
+fn functions_are_measured() {
+    let code = "fn short() {}\n\nimpl A {\n    pub(crate) async fn one(\n        a: u8,\n    ) {\n        b();\n    }\n\n    \
+                fn two() {\n        let f = |c: fn()| {\n        };\n    }\n}\ntype G = fn (u8);\n";
+    let expected = [("one".to_owned(), 5), ("two".to_owned(), 4)];
+    assert_eq!(functions(code), expected);
 }

@@ -72,14 +72,18 @@ fn is_test_file(path: &str) -> bool {
         || path.contains("/benches/")
         || path.ends_with("/tests.rs")
         || path.ends_with("/testing.rs")
+        || path.contains("/testing/")
 }
 
 /// Cuts the code at its first module for tests, which stands last by habit of the house.
 fn without_tests(code: &str) -> String {
     let lines: Vec<&str> = code.lines().collect();
-    let module = lines.windows(2).position(|pair| {
-        pair[0].trim() == "#[cfg(test)]" && pair[1].trim_start().starts_with("mod ") && pair[1].contains('{')
-    });
+    let is_module = |from: usize| {
+        let mut after = lines[from..].iter().map(|line| line.trim_start());
+        let item = after.find(|line| !line.starts_with("#["));
+        item.is_some_and(|item| item.starts_with("mod ") && item.contains('{'))
+    };
+    let module = (0..lines.len()).find(|at| lines[*at].trim() == "#[cfg(test)]" && is_module(at + 1));
     lines[..module.unwrap_or(lines.len())].join("\n")
 }
 

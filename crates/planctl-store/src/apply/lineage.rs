@@ -8,14 +8,8 @@
 //! its newest line, with the one that the transition was decided on. So a state of a lost timeline is never written over a
 //! run that has reached the same `seq` on another way.
 
+use crate::cache::Committed;
 use crate::error::StoreError;
-
-/// The newest line of a run's history that this process committed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Committed {
-    pub(crate) seq: i64,
-    pub(crate) hash: [u8; 32],
-}
 
 impl Committed {
     /// Compares what was committed with what is stored: the run's newest line, and the hash of the line committed.

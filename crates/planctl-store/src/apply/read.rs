@@ -13,10 +13,10 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::{Applied, ApplyError, Call, Decided, Lease, claimed_item, is_of_speaker};
+use crate::claimed::Claimed;
 use crate::error::StoreError;
 use crate::history::Said;
 use crate::proof::Proof;
-use crate::queue::Claimed;
 use crate::rows::{from_json, optional_time_at, records, stored_run, time_at, to_json};
 use crate::store::Store;
 

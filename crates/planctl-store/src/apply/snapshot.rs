@@ -7,10 +7,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use planctl_engine::{Digest, Graph, Head, NodeId, Record, Scope, Timestamp};
+use planctl_engine::{Digest, Graph, NodeId, Scope};
 
 use super::read::Loaded;
 use super::{Call, Decided};
+use crate::cache::RunSnapshot;
 use crate::proof::Proof;
 use crate::store::Store;
 
@@ -18,40 +19,6 @@ use crate::store::Store;
 const AHEAD: usize = 32;
 /// The most records of one run that are kept.
 const RECORDS_MAX: usize = 512;
-
-/// A run as this process wrote it last.
-pub(crate) struct RunSnapshot {
-    seq: i64,
-    chain: [u8; 32],
-    head: Head,
-    graph: Digest,
-    revision: Digest,
-    /// When it was written, by the database's time.
-    at: Timestamp,
-    /// The nodes whose records the snapshot holds. A node of these without a record was never entered.
-    scope: Scope,
-    records: BTreeMap<NodeId, Record>,
-}
-
-impl RunSnapshot {
-    /// Returns about how many KiB it takes: what workers noted may be most of a record.
-    pub(crate) fn weight(&self) -> usize {
-        let bytes = |record: &Record| {
-            record.context.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
-        };
-        1 + self.records.values().map(|record| 1 + bytes(record) / 1024).sum::<usize>()
-    }
-
-    fn records_in(&self, scope: &Scope) -> BTreeMap<NodeId, Record> {
-        match scope {
-            Scope::Nodes(ids) => {
-                let snapshot = ids.iter().filter_map(|id| Some((id, self.records.get(id)?)));
-                snapshot.map(|(id, record)| (id.clone(), record.clone())).collect()
-            }
-            Scope::Live(_) | Scope::All => self.records.clone(),
-        }
-    }
-}
 
 /// Adds the nodes to which ways lead from those of a scope, the nearest first.
 fn add_successors(scope: &mut Scope, graph: &Graph) {

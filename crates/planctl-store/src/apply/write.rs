@@ -10,17 +10,17 @@ use serde::Serialize;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::group_commit::CommitError;
 use super::read::body_hash;
 use super::{ApplyError, Call, Decided, revised_to};
+use crate::claimed::Claimed;
+use crate::commit_queue::CommitError;
 use crate::effects::{self, Armed, Put};
 use crate::history::Draft;
-use crate::listen::WakeFor;
-use crate::proof::Proof;
-use crate::queue::{Claimant, Claimed};
+use crate::holder::Claimant;
+use crate::notifier::WakeFor;
+use crate::proof::{NewVote, Proof};
 use crate::rows::{bytea_literal, micros_of, node_word, status_word, stored_run, time_at, to_json};
 use crate::store::Store;
-use crate::votes::NewVote;
 
 /// Writes transitions by the function of migration 0011, which says what it does step by step.
 pub(crate) const COMMIT: &str = "select run, is_late, \"now\", generation, lease_until, hard_deadline, revision, approval, \
@@ -255,7 +255,7 @@ impl Store {
     /// rest is rare and may be refused for a reason of its own, so it is written alone.
     pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, CommitError> {
         let transition = self.transition_json(call, decided)?;
-        if matches!(call.proof, Proof::Lease { .. }) && !call.is_apart {
+        if matches!(call.proof, Proof::Lease { .. }) && !call.is_written_alone {
             return self.commit_with_others(decided.after.run.id, transition).await;
         }
         let rows = match call.proof {

@@ -10,7 +10,6 @@ use super::{Audit, Finding};
 use crate::error::StoreError;
 use crate::history::HistoryLine;
 use crate::plans::graph_of_text;
-use crate::random::to_hex;
 
 /// An audit of lines that come one by one, each after the graph and the outputs that it names.
 pub struct BundleAudit {
@@ -53,7 +52,7 @@ impl BundleAudit {
 
     /// Takes an output, which must be that of its digest [I23].
     pub fn add_output(&mut self, digest: &Digest, bytes: &[u8]) {
-        if digest.as_str() == format!("sha256:{}", to_hex(&Sha256::digest(bytes))) {
+        if *digest == Digest::of_sha256(&Sha256::digest(bytes)) {
             self.outputs.insert(digest.as_str().to_owned());
         } else {
             self.audit.add_finding("I23", None, format!("output {digest} is not what was printed"));

@@ -38,13 +38,13 @@ impl Binaries {
             return check_configured(dir, layout, identity, wanted);
         }
         let fits = |found: &Binaries| wanted.is_none_or(|major| major == found.major);
-        if let Some(known) = Known::read(layout).filter(fits)
-            && check_parents(&known.dir, &known.dir, identity).is_ok()
+        if let Some(cached) = CachedPrograms::read(layout).filter(fits)
+            && check_parents(&cached.dir, &cached.dir, identity).is_ok()
         {
-            return Ok(known);
+            return Ok(cached);
         }
         if let Some(found) = usable_binaries(layout, identity).find(fits) {
-            Known::write(layout, &found);
+            CachedPrograms::write(layout, &found);
             return Ok(found);
         }
         match wanted {
@@ -88,7 +88,7 @@ impl Binaries {
 
 /// The programs that were found last, with what their files looked like, so that nothing is started to find them again.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Known {
+struct CachedPrograms {
     dir: PathBuf,
     major: u32,
     version: String,
@@ -98,21 +98,25 @@ struct Known {
 /// Changes whenever a file is replaced or written.
 type FileStamp = (u64, u64, u64, i64, i64);
 
-impl Known {
+impl CachedPrograms {
     /// Returns the programs, as long as their files are as they were.
     fn read(layout: &Layout) -> Option<Binaries> {
-        let known: Known = serde_json::from_slice(&fs::read(layout.programs()).ok()?).ok()?;
-        let is_same = Known::file_stamps(&known.dir)? == known.files;
-        is_same.then_some(Binaries { dir: known.dir, major: known.major, version: known.version })
+        let cached: CachedPrograms = serde_json::from_slice(&fs::read(layout.programs()).ok()?).ok()?;
+        let is_same = CachedPrograms::file_stamps(&cached.dir)? == cached.files;
+        is_same.then_some(Binaries { dir: cached.dir, major: cached.major, version: cached.version })
     }
 
     /// Notes programs that were found; where that can't be done, they are looked for again.
     fn write(layout: &Layout, found: &Binaries) {
-        let Some(files) = Known::file_stamps(&found.dir) else { return };
-        let known =
-            Known { dir: found.dir.clone(), major: found.major, version: found.version.clone(), files };
+        let Some(files) = CachedPrograms::file_stamps(&found.dir) else { return };
+        let cached = CachedPrograms {
+            dir: found.dir.clone(),
+            major: found.major,
+            version: found.version.clone(),
+            files,
+        };
         // A path that is not UTF-8 has no form in JSON.
-        let Ok(text) = serde_json::to_string(&known) else { return };
+        let Ok(text) = serde_json::to_string(&cached) else { return };
         if let Err(error) = access::write(&layout.programs(), &text) {
             tracing::debug!(%error, "the place of Postgres was not noted");
         }
@@ -231,15 +235,15 @@ mod tests {
         for name in PROGRAMS {
             fs::write(dir.join(name), "not to be started").unwrap();
         }
-        assert_eq!(Known::read(&layout), None);
+        assert_eq!(CachedPrograms::read(&layout), None);
         let found = Binaries { dir: dir.clone(), major: 15, version: "15.14".to_owned() };
-        Known::write(&layout, &found);
-        assert_eq!(Known::read(&layout), Some(found));
+        CachedPrograms::write(&layout, &found);
+        assert_eq!(CachedPrograms::read(&layout), Some(found));
         fs::write(dir.join("new"), "another").unwrap();
         fs::rename(dir.join("new"), dir.join("initdb")).unwrap();
-        assert_eq!(Known::read(&layout), None, "an upgrade replaced one");
+        assert_eq!(CachedPrograms::read(&layout), None, "an upgrade replaced one");
         fs::write(layout.programs(), "{").unwrap();
-        assert_eq!(Known::read(&layout), None);
+        assert_eq!(CachedPrograms::read(&layout), None);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub enum ClusterError {
     /// There is no Postgres on this machine, and none was fetched: one screen with the three ways out.
     #[error(
         "find a Postgres to run: {reason}\n\
-         help: any one of these mends it\n  \
+         help: any one of these helps\n  \
            apt install postgresql                  your system's own (version 14 or newer)\n  \
            planctl --database-url postgres://…     a server that you run yourself\n  \
            planctl db install --from FILE          a package fetched on another machine"
@@ -89,7 +89,7 @@ pub enum ClusterError {
 
     /// The directory named in the configuration holds no usable Postgres.
     #[error(
-        "use the Postgres in {}: {reason}\nhelp: mend `postgres.bin_dir`, or remove it to let planctl look for itself",
+        "use the Postgres in {}: {reason}\nhelp: correct `postgres.bin_dir`, or remove it to let planctl look for itself",
         dir.display()
     )]
     BadBinDir {

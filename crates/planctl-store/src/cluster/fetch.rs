@@ -282,7 +282,7 @@ fn check_digest(file: &Path, expected: &str) -> Result<(), ClusterError> {
         }
         digest.update(&buffer[..count]);
     }
-    let found: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = planctl_engine::hex(&digest.finalize());
     if found == expected {
         return Ok(());
     }

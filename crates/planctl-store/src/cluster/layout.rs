@@ -158,7 +158,7 @@ impl Layout {
             return near;
         }
         let digest = Sha256::digest(self.pg_dir.as_os_str().as_bytes());
-        let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = planctl_engine::hex(&digest[..8]);
         PathBuf::from(format!("/tmp/planctl-{disk_uid}")).join(name)
     }
 

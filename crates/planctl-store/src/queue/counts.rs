@@ -7,9 +7,9 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
-use crate::effects::micros;
 use crate::error::StoreError;
 use crate::page::Page;
+use crate::rows::micros;
 use crate::store::Store;
 
 /// The target of an item is its role, the kind of an ask, or a host.

@@ -4,11 +4,10 @@ use planctl_engine::{At, ClockEvent, Event, ItemId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::at_of;
 use crate::connections::repeated;
 use crate::error::{StoreError, Unread};
 use crate::proof::Proof;
-use crate::rows::{run_id, stored_runs};
+use crate::rows::{at_of, run_id, stored_runs};
 use crate::store::Store;
 
 macro_rules! leased_where {

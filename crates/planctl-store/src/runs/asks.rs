@@ -7,8 +7,7 @@ use sqlx::postgres::PgRow;
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::plans::WorkspaceId;
-use crate::queue::at_of;
-use crate::rows::{from_json, optional_time_at, run_id, stored_run, stored_runs, time_at};
+use crate::rows::{at_of, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 
 macro_rules! asks_where {

@@ -1,6 +1,6 @@
 //! Makes runs.
 
-use planctl_engine::{Budget, Digest, Role, Run, RunId};
+use planctl_engine::{Budget, Digest, ItemId, Run, RunId};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
@@ -8,13 +8,12 @@ use super::RunRow;
 use crate::connections::{RetryPolicy, repeated};
 use crate::error::{StoreError, violates_constraint};
 use crate::history::genesis;
+use crate::holder::ServedRole;
 use crate::plans::{ApprovalId, PlanId};
 use crate::requests::RequestId;
 use crate::rows::{run_id, status_word, stored_run, stored_time, to_json};
 use crate::sealed::SEAL;
 use crate::store::Store;
-use crate::sub_plans::NewAround;
-use crate::worktrees::NewWorktree;
 
 macro_rules! new_run {
     () => {
@@ -79,29 +78,30 @@ pub struct NewRun<'a> {
     pub request: Option<RequestId>,
 }
 
-/// The roles that a run's own settings serve.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ServedRole {
-    /// Every role.
-    Any,
-    /// This one.
-    One(Role),
+/// A worktree that a new run shall have.
+#[derive(Clone, Debug)]
+pub struct NewWorktree<'a> {
+    /// The folder in which its own is made, named after the run.
+    pub folder: &'a str,
+    /// Where in the worktree steps work: empty, or a relative path.
+    pub inside: &'a str,
+    /// The commit that it begins with.
+    pub base: &'a str,
+    /// How many changes of the workspace are committed nowhere.
+    pub left_behind: usize,
 }
 
-impl ServedRole {
-    pub(crate) fn matches(&self, role: &Role) -> bool {
-        match self {
-            ServedRole::Any => true,
-            ServedRole::One(served) => served == role,
-        }
-    }
-
-    pub(crate) fn word(&self) -> &str {
-        match self {
-            ServedRole::Any => "*",
-            ServedRole::One(role) => role.as_str(),
-        }
-    }
+/// A run to be made for an item of another one.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAround<'a> {
+    /// The run around it.
+    pub parent: RunId,
+    /// The item that waits for its end.
+    pub item: &'a ItemId,
+    /// Where it works.
+    pub place: &'a str,
+    /// How many plans are around it.
+    pub depth: i32,
 }
 
 /// Where a new run works.

@@ -20,19 +20,17 @@ impl Store {
     pub async fn find_run(&self, given: &str, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
         let place = workspace.map(|workspace| workspace.0);
         if given == "@last" {
-            let here = match place {
+            let (row, none) = match place {
                 Some(place) => {
-                    repeated!(self, connection => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *connection))?
+                    let row = repeated!(self, connection => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *connection))?;
+                    (row, "a run: this workspace has none yet")
                 }
-                None => None,
-            };
-            let row = match here {
-                Some(row) => Some(row),
                 None => {
-                    repeated!(self, connection => sqlx::query(RUN_LAST).fetch_optional(&mut *connection))?
+                    let row = repeated!(self, connection => sqlx::query(RUN_LAST).fetch_optional(&mut *connection))?;
+                    (row, "a run: there is none yet")
                 }
             };
-            return RunRow::from_row(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
+            return RunRow::from_row(&row.ok_or_else(|| StoreError::not_found(none))?);
         }
         if let Some(id) = RunId::parse(given) {
             return self.run(id).await;

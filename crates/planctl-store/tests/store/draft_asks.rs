@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use planctl_engine::{Answer, AskKind};
-use planctl_store::{DraftAsk, NewDraftAnswer, NewDraftAsk, NewDraftAsks, StoreError};
+use planctl_store::{
+    DraftAsk, DraftRecord, NewDraftAnswer, NewDraftAsk, NewDraftAsks, NewDraftRecord, StoreError,
+};
 
 use crate::world::{World, world};
 
@@ -80,4 +82,50 @@ async fn m_35_the_ask_of_a_draft_is_answered_once_and_its_answer_never_changes()
         .unwrap();
     world.store.prune(Duration::from_secs(3600)).await.unwrap();
     assert!(matches!(world.store.draft_ask(asked[0].number).await, Err(StoreError::NoAsk { .. })));
+}
+
+#[tokio::test]
+async fn m_13_a_draft_is_kept_over_the_version_that_its_machine_knows_and_over_no_other() {
+    let world = world(1).await;
+    let (workspace, key) = (world.workspace, "d");
+    let keep = async |record: &str, version: u64, known: u64| {
+        let new = NewDraftRecord { workspace, key, goal: "List it", rules: "{}", record, version, known };
+        world.store.keep_draft(new).await.unwrap()
+    };
+    let kept = async || world.store.draft_record(workspace, key).await.unwrap();
+    assert_eq!(kept().await, None);
+    opened(&world, key, &[ask("I1", "one")]).await;
+    assert_eq!(kept().await, None, "a draft that only asked was not kept");
+    assert!(keep("first", 1, 0).await);
+    assert!(keep("second", 3, 1).await);
+    assert!(keep("second", 3, 1).await, "a repeated call changes nothing");
+    assert!(!keep("other", 3, 1).await, "another machine kept it meanwhile");
+    assert_eq!(kept().await, Some(DraftRecord { version: 3, record: "second".to_owned() }));
+    // A machine whose workspace has the same path takes it over with its asks, and the first one can't write over it any more.
+    let other = world.store.workspace("another host", "/somewhere").await.unwrap();
+    let elsewhere = world.store.workspace("another host", "/elsewhere").await.unwrap();
+    assert_eq!(
+        world.store.take_draft(elsewhere, key).await.unwrap(),
+        0,
+        "a workspace of another path has its own"
+    );
+    assert_eq!(world.store.take_draft(workspace, key).await.unwrap(), 3, "it is there already");
+    assert_eq!(world.store.take_draft(other, key).await.unwrap(), 3);
+    assert_eq!(world.store.take_draft(other, "unknown").await.unwrap(), 0);
+    assert!(!keep("first again", 4, 3).await);
+    assert_eq!(world.store.draft_asks(Some(other)).await.unwrap().len(), 1, "its ask is listed there");
+    assert_eq!(world.store.take_draft(workspace, key).await.unwrap(), 3, "and back");
+    assert!(keep("third", 4, 3).await);
+    let mut aside = world.aside().await;
+    let age = "update drafts set created_at = clock_timestamp() - interval '2 hours'";
+    sqlx::query(age).execute(&mut aside).await.unwrap();
+    opened(&world, key, &[NewDraftAsk { slot: "I1".to_owned(), digest: String::new(), ask: None }]).await;
+    let age = "update asks set closed_at = clock_timestamp() - interval '2 hours'";
+    sqlx::query(age).execute(&mut aside).await.unwrap();
+    world.store.prune(Duration::from_secs(3600)).await.unwrap();
+    assert!(kept().await.is_some(), "it was kept a moment ago");
+    let age = "update drafts set record_at = clock_timestamp() - interval '2 hours'";
+    sqlx::query(age).execute(&mut aside).await.unwrap();
+    world.store.prune(Duration::from_secs(3600)).await.unwrap();
+    assert_eq!(kept().await, None);
 }

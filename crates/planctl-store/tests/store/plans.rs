@@ -109,6 +109,11 @@ async fn runs_are_found_by_what_people_type() {
     let here = Some(world.workspace);
     let find = async |given: &str| world.store.find_run(given, here).await.map(|run| run.name);
     assert_eq!(find("@last").await.unwrap(), "fix-auth-2");
+    // The newest run of another workspace is never meant: a person who cancels it has lost it.
+    let elsewhere = Some(world.store.workspace(HOST, "/elsewhere").await.unwrap());
+    let newest = world.store.find_run("@last", elsewhere).await;
+    assert!(matches!(newest, Err(StoreError::NotFound { .. })), "{newest:?}");
+    assert_eq!(world.store.find_run("@last", None).await.unwrap().name, "fix-auth-2");
     assert_eq!(find("fix-auth-1").await.unwrap(), "fix-auth-1");
     assert_eq!(find(&first.id.to_string()).await.unwrap(), "fix-auth-1");
     assert_eq!(find("fix-auth.md").await.unwrap(), "fix-auth-2");

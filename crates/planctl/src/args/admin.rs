@@ -69,7 +69,7 @@ pub enum GraphCommand {
         /// A file (.dot, .gv, .json, or a plan in markdown), or a run: a name, an id, or @last
         #[arg(value_name = "FILE|RUN")]
         what: String,
-        /// The graph, where the file has several
+        /// The graph, if the file has several
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
         /// The file to write [default: standard output]
@@ -146,7 +146,7 @@ Flags take precedence over PLANCTL_* variables, then your own file, the project'
 /// The commands of roles.
 #[derive(Subcommand, Clone, Debug)]
 pub enum RolesCommand {
-    /// Lists what serves each role, what it may do, which plans it takes, who answers for it, and how much work waits
+    /// Lists each role: its agent, permissions, plans and responsible person, and how much work waits for it
     #[command(visible_alias = "list")]
     Ls,
 }
@@ -154,13 +154,13 @@ pub enum RolesCommand {
 /// The commands of the database.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DbCommand {
-    /// Shows which database is used, and how it is
+    /// Shows which database is used, and its state
     Status,
     /// Prints the address to connect to (with its password)
     Url,
     /// Opens psql, read-only
     Psql {
-        /// Connect as the owner of the tables, who may change everything
+        /// Connect as the owner of the tables, with the right to change them
         #[arg(long)]
         owner: bool,
         /// Arguments for psql
@@ -173,7 +173,7 @@ pub enum DbCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Writes a backup that `db restore` reads: whole or not at all, readable by you alone
+    /// Writes a backup that `db restore` reads; the file is complete or absent, and only you can read it
     Backup {
         /// The file
         file: PathBuf,

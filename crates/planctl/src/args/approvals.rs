@@ -51,7 +51,7 @@ pub struct AskFilter {
   planctl approvals retry 17 --note 'the limit is inclusive'
   planctl approvals raise 19 --cost 2.00 --tokens 100k
 
-Where no number is given, the only open ask is meant.")]
+Without a number, the only open ask of this folder is meant.")]
 pub enum ApprovalsCommand {
     /// Lists what waits for a person
     #[command(visible_alias = "list")]
@@ -62,13 +62,12 @@ pub enum ApprovalsCommand {
         #[arg(add = completing::ask())]
         id: Option<u64>,
     },
-    /// Opens the plan of a run in your editor ($VISUAL, $EDITOR); saved, it is verified, compared and approved, and the run
-    /// goes on with it
+    /// Opens the plan of a run in your editor ($VISUAL, $EDITOR); what you save and approve is what the run goes on with
     #[command(before_help = "Examples:
   planctl approvals edit 17            change what is left of the plan; steps that passed stay as they are
   EDITOR='code -w' planctl approvals edit 17")]
     Edit(EditArgs),
-    /// Lets plans run; puts a step into its plan that a worker proposes
+    /// Approves plans; or adds the step that a worker proposes to its plan
     Approve {
         /// The numbers of the asks [default: the only open one]
         #[arg(add = completing::ask())]
@@ -76,21 +75,19 @@ pub enum ApprovalsCommand {
         /// Why
         #[arg(long)]
         note: Option<String>,
-        /// A protected file that is meant as it is now, though it differs from what was approved last
+        /// Accept this protected file as it is, although it differs from what was approved last
         #[arg(long, value_name = "FILE[@DIGEST]")]
         accept_changed: Vec<String>,
     },
-    /// Does not let plans run; leaves out a step that a worker proposes
+    /// Rejects plans, or the step that a worker proposes
     Reject(Noted),
     /// Tries the step once more, with your note in its prompt
     Retry(Noted),
-    /// Accepts protected files as the gate found them, for this step alone; its contract judges what was done
+    /// Accepts changed protected files, for this step only; its contract then decides
     Allow {
-        /// The number of the ask
-        #[arg(add = completing::ask())]
-        id: u64,
-        /// The files [default: all that the ask names]
-        files: Vec<String>,
+        /// The number of the ask, and which of its files [default: the only open one, and all files]
+        #[arg(value_name = "ID|FILE", add = completing::ask())]
+        what: Vec<String>,
         /// Why
         #[arg(long)]
         note: Option<String>,
@@ -99,7 +96,7 @@ pub enum ApprovalsCommand {
     Restore(Noted),
     /// Leaves the step out
     Skip(Noted),
-    /// Lets the step count as met; it is shown as waived from then on
+    /// Counts the step as met, and shows it as waived
     Waive(Noted),
     /// Answers a worker's question
     Answer {

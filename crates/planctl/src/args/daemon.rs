@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 /// How much a daemon does at once, and where it listens.
 #[derive(Args, Clone, Debug)]
 pub struct AtOnce {
-    /// How many of the workers that runs name it runs at once
+    /// How many workers to run at once, for runs that name their worker
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
     /// How many contracts to run at once [default: four for every core, at least 8]
@@ -35,7 +35,7 @@ pub struct AtOnce {
   planctl daemon status
   planctl daemon install-service       let systemd start it and restart it")]
 pub enum DaemonCommand {
-    /// Runs it in the foreground, until Ctrl-C or SIGTERM
+    /// Runs the daemon in the foreground, until Ctrl-C or SIGTERM
     #[command(before_help = "Examples:
   planctl daemon run
   planctl daemon run -j 8 --log-format json     for a service manager that collects logs")]
@@ -50,17 +50,17 @@ pub enum DaemonCommand {
         #[arg(long, hide = true)]
         detached: bool,
     },
-    /// Starts it in the background and waits until it is ready
+    /// Starts the daemon in the background, and waits until it is ready
     Start {
         /// How much is done at once.
         #[command(flatten)]
         work: AtOnce,
     },
-    /// Stops it and starts it again in the background, with the options that it had
+    /// Stops the daemon and starts it again in the background, with the same options
     Restart,
-    /// Stops it: it accepts no more work, and hands back what is under way within 10 s
+    /// Stops the daemon: it accepts no more work, and hands back work in progress within 10 s
     Stop,
-    /// Shows whether it runs, and how it is; exits 69 if it does not run
+    /// Shows whether the daemon runs, and its state; exits 69 if it does not run
     Status,
     /// Prints the log of a daemon that `daemon start` started
     Logs {
@@ -71,7 +71,7 @@ pub enum DaemonCommand {
         #[arg(long, value_name = "LINES", default_value_t = 100)]
         tail: usize,
     },
-    /// Brings the database's schema up to date; there is no way back to an older one
+    /// Brings the database's schema up to date; an older schema cannot be restored
     Migrate {
         /// Only say which version it has; exits 1 if it is not up to date
         #[arg(long)]

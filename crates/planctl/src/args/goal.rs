@@ -21,7 +21,7 @@ pub enum GoalCommand {
 A file of tools is the answer of an MCP server to tools/list, or a JSON list of {\"name\", \"about\", \"parameters\"}; with
 it a writer is shown the tools that there are.")]
     Decompose(GoalArgs),
-    /// Shows a goal's intents as a graph: which is a part of which, and which needs the result of which
+    /// Shows a goal's intents as a graph: the parts of each, and whose results it needs
     Graph(GoalArgs),
     /// Finds the tool for each intent of a goal, and writes a plan that calls them; runs nothing
     #[command(before_help = "Examples:
@@ -29,12 +29,12 @@ it a writer is shown the tools that there are.")]
   planctl goal resolve 'list issues in owner/repo' --tools github=tools.json --explain   says what each strategy found
   planctl goal resolve 'list issues in owner/repo' --answer I1-1=2                      answers an open question")]
     Resolve(ResolveArgs),
-    /// Holds a resolved goal to the tools that there are: each is there, and takes the arguments that it is given
+    /// Checks a resolved goal against the tools: each tool exists, and takes the arguments that it is given
     #[command(
         before_help = "Example:\n  planctl goal verify 'list issues in owner/repo' --tools github=tools.json"
     )]
     Verify(GoalVerifyArgs),
-    /// Says how often each strategy resolved an intent, and how their steps went
+    /// Shows how often each strategy resolved an intent, and how the resulting steps ended
     Stats,
 }
 
@@ -46,23 +46,23 @@ pub struct GoalSource {
     /// The agent that is asked where no pattern fits; it only reads
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
-    /// The model that is asked where no pattern fits, by its name in [models]
-    #[arg(long, value_name = "NAME")]
+    /// The model that is asked where no pattern fits, by its name in [models] or its address
+    #[arg(long, value_name = "NAME|URL")]
     pub model: Option<String>,
-    /// Tools that there are, and their server: the file's name where none is said [default: the tools of [servers.NAME] in
-    /// planctl.toml]
+    /// The available tools, and their server, which is the file's name unless given [default: the tools of [servers.NAME]
+    /// in planctl.toml]
     #[arg(long, value_name = "[SERVER=]FILE", value_parser = ToolsFile::parse)]
     pub tools: Vec<ToolsFile>,
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = parse_time)]
     pub within: Duration,
-    /// Sends the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
+    /// Send the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
     #[arg(long, value_name = "DIGEST", conflicts_with = "agent")]
     pub send: Option<String>,
     /// Say which strategies were considered, and why
     #[arg(long)]
     pub explain: bool,
-    /// Begin from nothing; what was answered before is thrown away
+    /// Start from scratch, and drop earlier answers
     #[arg(long)]
     pub again: bool,
 }
@@ -85,19 +85,19 @@ pub struct ResolveArgs {
     /// How tools are found
     #[arg(long, value_name = "STRATEGY", default_value = "composite", hide_possible_values = true)]
     pub strategy: ResolutionWord,
-    /// The model in [models] that gives vectors, for intents that no name of a tool fits
-    #[arg(long, value_name = "NAME")]
+    /// The model that gives vectors, for intents that no name of a tool fits, by its name in [models] or its address
+    #[arg(long, value_name = "NAME|URL")]
     pub embeddings: Option<String>,
-    /// A run of the plan that failed at a call; the writer mends that call, three times at most
+    /// A run of the plan that failed at a call; the writer repairs that call, at most three times
     #[arg(long, value_name = "RUN", conflicts_with = "again", add = completing::run())]
     pub repair: Option<String>,
-    /// Approve the mended plan for that run without being asked, where it waits for you; --yes never does
+    /// Approve the repaired plan for that run without being asked, where it waits for you; --yes never does
     #[arg(long, requires = "repair")]
     pub approve: bool,
-    /// Answers an open question: ID=NUMBER, or ID=WORDS
+    /// Answer an open question: ID=NUMBER, or ID=WORDS
     #[arg(long, value_name = "ID=ANSWER")]
     pub answer: Vec<String>,
-    /// The plan's file; plans/TITLE.md where nothing is said
+    /// The plan to write [default: plans/TITLE.md]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -105,9 +105,9 @@ pub struct ResolveArgs {
 /// A goal that was resolved, and the tools that there are.
 #[derive(Args, Clone, Debug)]
 pub struct GoalVerifyArgs {
-    /// The goal, in the words in which it was resolved
+    /// The goal, in the same words as when it was resolved
     pub goal: String,
-    /// Tools that there are, and their server: the file's name where none is said
+    /// The available tools, and their server, which is the file's name unless given
     #[arg(long, value_name = "[SERVER=]FILE", value_parser = ToolsFile::parse)]
     pub tools: Vec<ToolsFile>,
 }

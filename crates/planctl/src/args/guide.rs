@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::commands::guide::{SessionAgent, SessionEvent};
 use crate::completing;
 use crate::guidance::Activate;
+use crate::session_agent::{SessionAgent, SessionEvent};
 
 /// The commands of guided mode.
 #[derive(Subcommand, Clone, Debug)]
@@ -18,37 +18,37 @@ use crate::guidance::Activate;
   planctl guide status
   planctl guide off                   they are free again; the run is paused")]
 pub enum GuideCommand {
-    /// Holds the sessions of this workspace to a plan: none ends its turn as done while the step's contract fails
+    /// Holds the sessions of this workspace to a plan: no session ends its turn as done while the step's contract fails
     On {
-        /// The plan: a file, an entry of the library, or a sentence that finds one; the plan that `guide off` paused where it is
-        /// left out
+        /// The plan: a file, an entry of the library, or a sentence that finds one [default: the plan that `guide off`
+        /// paused]
         #[arg(add = completing::plan())]
         plan: Option<PathBuf>,
-        /// Approve it as it stands: you are the human
+        /// Approve the plan as it stands, without being asked
         #[arg(long)]
         approve: bool,
-        /// A protected file that is meant as it is now, though it differs from what was approved last
+        /// Accept this protected file as it is, although it differs from what was approved last
         #[arg(long, value_name = "FILE[@DIGEST]", requires = "approve")]
         accept_changed: Vec<String>,
-        /// Start a new run, also of a plan that is done
+        /// Start a new run, even if the plan is done
         #[arg(long)]
         again: bool,
     },
     /// Matches the prompts of sessions that no plan holds with the library
     Activate {
-        /// The use that is made of a plan that fits
+        /// What happens with a plan that fits
         #[arg(value_enum)]
         activate: Activate,
     },
-    /// Lets the sessions of this workspace go, and pauses the run
+    /// Releases the sessions of this workspace, and pauses the run
     Off,
     /// Shows what holds the sessions of this workspace, and which agents have the hooks
     Status,
-    /// Adds planctl's hooks to an agent's settings; says what it changes, and keeps all else
+    /// Adds planctl's hooks to an agent's settings; says what it changes, and keeps everything else
     Install(Install),
     /// Calls each agent's hooks as the agent would, and says which are missing, switched off or broken
     Doctor {
-        /// Start each agent once, with a model that planctl plays, and see whether it calls its hooks and does what they say. It
+        /// Start each agent once, with a stand-in for its model, and check that it calls its hooks and obeys them. This
         /// needs no login and costs nothing
         #[arg(long)]
         canary: bool,
@@ -67,7 +67,7 @@ pub struct Install {
     /// As a plugin in a folder of planctl's own, so that your settings stay as they are (claude)
     #[arg(long, conflicts_with = "remove")]
     pub plugin: bool,
-    /// Take the hooks away again
+    /// Remove the hooks
     #[arg(long)]
     pub remove: bool,
     /// Show what would change; write nothing

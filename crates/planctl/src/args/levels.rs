@@ -9,13 +9,13 @@ use planctl_lang::{Levels, Wish};
 pub struct LevelFlags(pub Levels);
 
 const FLAGS: [(Wish, &str, char, &str); 3] = [
-    (Wish::Allow, "allow", 'A', "Say nothing of these codes, or of `warnings`"),
-    (Wish::Warn, "warn", 'W', "Say these codes as warnings"),
+    (Wish::Allow, "allow", 'A', "Do not report these codes, or any `warnings`"),
+    (Wish::Warn, "warn", 'W', "Report these codes as warnings"),
     (
         Wish::Deny,
         "deny",
         'D',
-        "Say these codes, or all `warnings`, as errors; of -A, -W and -D the later wins",
+        "Report these codes, or all `warnings`, as errors; the last of -A, -W and -D wins",
     ),
 ];
 

@@ -27,7 +27,7 @@ pub enum LibraryCommand {
         #[arg(value_name = "NAME", add = completing::entry())]
         id: String,
     },
-    /// Says which entry a message calls for; nothing where it calls for none
+    /// Names the entry that fits a message, if any
     #[command(before_help = "Examples:
   planctl library match 'fix the bug in /tmp/test.py'
   planctl library match 'create a new branch' --domain git_ops --explain
@@ -41,12 +41,12 @@ pub enum LibraryCommand {
         #[arg(value_name = "NAME", add = completing::entry())]
         id: String,
     },
-    /// Takes a library of JSON into the project's plans
+    /// Imports a library in JSON into the project's plans
     #[command(before_help = "Examples:
   planctl library import htn_plan_library.json
   planctl library import htn_plan_library.json --replace    keeps the former one beside it")]
     Import {
-        /// The file: `{\"plans\": {NAME: …}}`, or one entry
+        /// The file: `{"plans": {NAME: …}}`, or one entry
         file: PathBuf,
         /// Replace a library of the same name; it is kept as NAME.json.bak
         #[arg(long)]
@@ -55,7 +55,7 @@ pub enum LibraryCommand {
         #[arg(long)]
         user: bool,
     },
-    /// Writes entries as one library of JSON
+    /// Writes entries as one library in JSON
     Export {
         /// The entries [default: all]
         #[arg(value_name = "NAME", add = completing::entry())]
@@ -64,7 +64,7 @@ pub enum LibraryCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Shows how often plans of each entry succeeded in this workspace, and what thresholds learned from that
+    /// Shows how often plans of each entry succeeded in this workspace, and the thresholds learned from that
     Stats,
 }
 
@@ -74,13 +74,13 @@ pub struct Matching {
     /// The message; `-` is standard input
     #[arg(allow_hyphen_values = true)]
     pub message: String,
-    /// Its domain; an empty one fits entries without domains only [default: not known, all fit]
+    /// Its domain; an empty one fits only entries without domains [default: every domain fits]
     #[arg(long)]
     pub domain: Option<String>,
     /// Only entries that this role of planctl.toml may take (`plans`)
     #[arg(long, add = completing::role())]
     pub role: Option<String>,
-    /// Say what each entry weighs, and why the others were not taken
+    /// Show the score of each entry, and why the others were not chosen
     #[arg(long)]
     pub explain: bool,
     /// How triggers are looked for
@@ -104,22 +104,22 @@ pub struct NewEntry {
     /// Its name in the library: letters, digits, `-` and `_`
     #[arg(value_name = "NAME")]
     pub id: String,
-    /// The entry, the template or the path of the plan that it begins as
+    /// The entry, template or plan to start from
     #[arg(long, value_name = "NAME|FILE", add = completing::template())]
     pub from: Option<String>,
-    /// Words by which a message finds it; may be given several times [default: those of its name]
+    /// Words by which a message finds it; may be repeated [default: the words of its name]
     #[arg(long = "trigger", value_name = "WORDS")]
     pub triggers: Vec<String>,
     /// How many of them a message must have
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threshold: u32,
-    /// A domain that it is for; may be given several times
+    /// A domain that it is for; may be repeated
     #[arg(long = "domain", value_name = "DOMAIN")]
     pub domains: Vec<String>,
     /// In your own configuration instead of the project
     #[arg(long)]
     pub user: bool,
-    /// Write over an entry that is there
+    /// Overwrite an existing entry
     #[arg(long)]
     pub force: bool,
 }

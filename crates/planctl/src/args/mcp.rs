@@ -18,7 +18,7 @@ pub struct McpArgs {
 /// The commands of `planctl mcp`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum McpCommand {
-    /// Adds the server to an agent's settings; says what it changes, and keeps all else
+    /// Adds the server to an agent's settings; says what it changes, and keeps everything else
     #[command(before_help = "Examples:
   planctl mcp install claude           in this project: .mcp.json
   planctl mcp install codex --user     in your own settings, for all projects
@@ -35,7 +35,7 @@ pub struct McpInstall {
     /// In your own settings, for all projects, instead of this project's
     #[arg(long)]
     pub user: bool,
-    /// Take the server away again
+    /// Remove the server
     #[arg(long)]
     pub remove: bool,
     /// Show what would change; write nothing
@@ -73,7 +73,7 @@ Nothing that it offers decides or approves anything.";
 /// The commands of the scratch list of a session.
 #[derive(Subcommand, Clone, Debug)]
 pub enum SessionCommand {
-    /// Prints the part of a prompt that tells an agent of the planning tools
+    /// Prints the part of a prompt that explains the planning tools to an agent
     #[command(before_help = "Examples:
   planctl session prompt >> AGENTS.md
   planctl session prompt --strategy plan-act-reflect")]

@@ -14,21 +14,21 @@ pub enum NotifyCommand {
     /// Lists the channels, and what keeps each from working
     #[command(visible_alias = "list")]
     Ls,
-    /// Sends a test message, at once and without a record
+    /// Sends a test message at once, and keeps no record of it
     Test {
         /// The channel [default: all]
         channel: Option<String>,
     },
     /// Lists what became of messages, newest first
     Deliveries {
-        /// Only those that failed, or fail and are tried again
+        /// Only those that failed, or are being retried
         #[arg(long)]
         failed: bool,
         /// How many at most
         #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
         limit: u16,
     },
-    /// Has a message delivered once more, under the same id
+    /// Delivers a message again, under the same id
     Replay {
         /// The delivery's number, as `notify deliveries` lists it
         delivery: u64,

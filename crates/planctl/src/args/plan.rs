@@ -19,7 +19,7 @@ pub enum PlanCommand {
     /// Runs a plan, or goes on with its unfinished run
     #[command(before_help = RunPlan::EXAMPLES)]
     Run(RunPlan),
-    /// Makes a plan of another tool's task list; what it does not say is a marked gap
+    /// Makes a plan of another tool's task list, with a marked gap for each contract that the list lacks
     #[command(before_help = "Examples:
   planctl plan import specs/001-albums/tasks.md       spec-kit; also tasks.md of OpenSpec and Kiro
   planctl plan import docs/plans/rate-limits.md       ralphex, whose validation commands become contracts
@@ -38,8 +38,8 @@ pub enum PlanCommand {
   planctl plan draft 'add a --json flag and document it' --agent claude
   planctl plan draft --from issue.md --model writer --out plans/login.md --budget '200k tokens, $1'
   planctl plan draft --from issue.md --model writer --answer Q1='all of them'    goes on with the answer
-  planctl plan draft --from issue.md --model writer --hint 'keep the old flag'   has it written again
-  planctl plan draft --from issue.md --model writer --repair login-1             mends it where that run failed
+  planctl plan draft --from issue.md --model writer --hint 'keep the old flag'   writes the draft again
+  planctl plan draft --from issue.md --model writer --repair login-1             repairs the step at which that run failed
 
 Every contract of a draft was tried in a copy of the workspace and failed there, since the work is not done yet. The same
 command goes on where an earlier one was stopped.")]
@@ -57,11 +57,11 @@ command goes on where an earlier one was stopped.")]
 pub enum PlanVerb {
     /// Writes a new plan from a template
     #[command(before_help = "Examples:
-  planctl plan new                                    plans/say-hello.md, one step
-  planctl plan new --from bugfix --title 'Fix the login timeout'
-  planctl plan new plans/next.md --from plans/last.md
-  planctl plan new --from bugfix_workflow             a plan of the library
-  planctl plan new --list                             lists the templates and the plans of the library")]
+  planctl new                                    plans/say-hello.md, one step
+  planctl new --from bugfix --title 'Fix the login timeout'
+  planctl new plans/next.md --from plans/last.md
+  planctl new --from bugfix_workflow             a plan of the library
+  planctl new --list                             lists the templates and the plans of the library")]
     New {
         /// The plan to write [default: plans/TITLE.md]
         file: Option<PathBuf>,
@@ -71,57 +71,57 @@ pub enum PlanVerb {
     },
     /// Opens a plan in your editor ($VISUAL, $EDITOR) and verifies it; the plan of a run that waits for you then goes on
     #[command(before_help = "Examples:
-  planctl plan edit plans/fix.md       verified when you save
-  planctl plan edit fix-3              the plan of a run, which is paused for it: compared, approved, and the run goes on
-  EDITOR='code -w' planctl plan edit 17     the same, named by its ask")]
+  planctl edit plans/fix.md       verified when you save
+  planctl edit fix-3              the plan of a run, which is paused for it: compared, approved, and the run goes on
+  EDITOR='code -w' planctl edit 17     the same, named by its ask")]
     Edit(EditArgs),
     /// Checks plans and reports every finding at once; writes nothing, needs no database
     #[command(before_help = "Examples:
-  planctl plan verify plans/*.md
-  planctl plan verify plans/fix.md --watch            again whenever a file changes
-  planctl plan verify plans/fix.md --json             for programs; also sarif, github, jsonl
-  planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
-  planctl plan verify plans/fix.md -A P104,P110       leaves out these two codes
-  planctl plan verify plans/fix.md --fix              mends what can be mended
-  planctl plan verify --probe plans/fix.md            runs its contracts too, in a throw-away copy
-  planctl plan verify --explain P104                  says what a code means, with examples")]
+  planctl verify plans/*.md
+  planctl verify plans/fix.md --watch            again whenever a file changes
+  planctl verify plans/fix.md --json             for programs; also sarif, github, jsonl
+  planctl verify plans/fix.md -D warnings        warnings fail too, for CI
+  planctl verify plans/fix.md -A P104,P110       does not report these two codes
+  planctl verify plans/fix.md --fix              fixes what can be fixed
+  planctl verify --probe plans/fix.md            runs its contracts too, in a throw-away copy
+  planctl verify --explain P104                  explains a code, with examples")]
     Verify(VerifyArgs),
-    /// Says what a code means, with a plan that is wrong and one that is right; without a code, lists all
+    /// Explains a code with a wrong and a right example; without a code, lists all codes
     Explain {
         /// The code: P104
         code: Option<String>,
     },
     /// Writes plans in planctl's own layout; changes nothing that they mean
     #[command(before_help = "Examples:
-  planctl plan fmt plans/*.md
-  planctl plan fmt --check plans/*.md                 for CI: writes nothing, exits 1 where a plan differs
-  planctl plan fmt --check -v plans/fix.md            and shows what would change
-  planctl plan fmt - < plans/fix.md                   to standard output
+  planctl fmt plans/*.md
+  planctl fmt --check plans/*.md                 for CI: writes nothing, exits 1 if a plan differs
+  planctl fmt --check -v plans/fix.md            and shows what would change
+  planctl fmt - < plans/fix.md                   to standard output
 
-Another text has another digest, so an approval of the earlier one no longer holds.")]
+The new layout has a new digest, so an approval of the old one no longer holds.")]
     Fmt {
         /// The plans; `-` is standard input, which is written to standard output
         #[arg(required = true, value_name = "FILE", add = completing::plan())]
         files: Vec<PathBuf>,
-        /// Write nothing; name the plans that differ, with -v each line, and exit 1 where one does
+        /// Write nothing; name the plans that differ (with -v, each line), and exit 1 if any does
         #[arg(long, visible_alias = "dry-run")]
         check: bool,
     },
-    /// Shows what would run: steps, roles, contracts, budget; with -v every default that applies, too
+    /// Shows what would run: steps, roles, contracts, budget; -v adds the defaults that apply
     Show {
-        /// The plan's path, or a run, whose plan is shown as it was approved and runs [default: @last]
+        /// The plan's path; or a run, to show its plan as it was approved [default: @last]
         #[arg(value_name = "FILE|RUN", add = completing::plan_or_run())]
         plan: Option<String>,
         /// Only this step
         #[arg(long)]
         step: Option<u32>,
     },
-    /// Shows what changed in a plan by what it means: a step's contract, task, policy; exits 1 where something did
+    /// Shows which contracts, tasks and policies changed in a plan; exits 1 if any did
     #[command(before_help = "Examples:
-  planctl plan diff plans/fix.md                      since it was approved
-  planctl plan diff plans/fix.md --since run          since its newest run began
-  planctl plan diff plans/fix.md --since 9f2c41 --until fix-3    between two kept revisions
-  planctl plan diff plans/fix.md --text               line by line")]
+  planctl diff plans/fix.md                      since it was approved
+  planctl diff plans/fix.md --since run          since its newest run began
+  planctl diff plans/fix.md --since 9f2c41 --until fix-3    between two kept revisions
+  planctl diff plans/fix.md --text               line by line")]
     Diff {
         /// The plan
         #[arg(add = completing::plan())]
@@ -136,22 +136,22 @@ Another text has another digest, so an approval of the earlier one no longer hol
         #[arg(long)]
         text: bool,
     },
-    /// Has an agent review plans and mend them; the verifier decides when each is done
+    /// Has an agent review plans and correct them; the verifier decides when each is done
     #[command(before_help = "Examples:
-  planctl plan review plans/fix.md --agent claude
-  planctl plan review plans/fix.md --role reviewer    by the agent that serves this role in planctl.toml")]
+  planctl review plans/fix.md --agent claude
+  planctl review plans/fix.md --role reviewer    by the agent that serves this role in planctl.toml")]
     Review(ReviewArgs),
     /// Approves plans as they stand now, for this workspace and configuration; or answers asks with `approve`
     #[command(before_help = "Examples:
-  planctl plan approve plans/fix.md --note 'read all contracts'
-  planctl plan approve 17 18                          asks, by their numbers
-  planctl plan approve                                the only ask that waits for an approval
-  planctl plan approve --all --run fix-3              every ask of a run that waits for one")]
+  planctl approve plans/fix.md --note 'read all contracts'
+  planctl approve 17 18                          asks, by their numbers
+  planctl approve                                the only ask that waits for an approval
+  planctl approve --all --run fix-3              every ask of a run that waits for one")]
     Approve {
         /// Plans, or numbers of asks [default: the only ask that waits for an approval]
         #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask(), conflicts_with = "all")]
         what: Vec<String>,
-        /// Every ask of a run that waits for an approval, each with a line of its own in the run's history
+        /// Every ask of a run that waits for an approval, each recorded separately in the run's history
         #[arg(long, requires = "run")]
         all: bool,
         /// The run of `--all`
@@ -160,14 +160,14 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Why, for the record
         #[arg(long)]
         note: Option<String>,
-        /// A protected file that is meant as it is now, though it differs from what was approved last
+        /// Accept this protected file as it is, although it differs from what was approved last
         #[arg(long, value_name = "FILE[@DIGEST]")]
         accept_changed: Vec<String>,
         /// The agent that will serve every role, for the record.
         #[command(flatten)]
         worker: WorkerFlags,
     },
-    /// Rejects plans, which are drafts again; or answers asks with `reject`
+    /// Rejects plans, which become drafts again; or answers asks with `reject`
     Reject {
         /// Plans, or numbers of asks [default: the only ask that waits for an approval]
         #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask())]
@@ -178,9 +178,9 @@ Another text has another digest, so an approval of the earlier one no longer hol
     },
     /// Writes templates of steps (`### 3–N.`, `**for_each:**`) out as numbered steps
     #[command(before_help = "Examples:
-  planctl plan expand plans/migrate.md --command 'git ls-files src'
-  planctl plan expand plans/migrate.md --item a.py --item b.py -o plans/migrate-two.md
-  planctl plan expand plans/migrate.md --items docs/inventory.md --batch 5 --write
+  planctl expand plans/migrate.md --command 'git ls-files src'
+  planctl expand plans/migrate.md --item a.py --item b.py -o plans/migrate-two.md
+  planctl expand plans/migrate.md --items docs/inventory.md --batch 5 --write
 
 In a template {item}, {n} (the step's number), {index} and {count} are filled in; in a contract
 items are quoted as the shell needs it, so write {item} without quotes.")]
@@ -217,7 +217,7 @@ pub struct Beginning {
     /// The plan's purpose [default: after the file's name]
     #[arg(long)]
     pub title: Option<String>,
-    /// The person who answers for it [default: you]
+    /// The person who is responsible for it [default: you]
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
     /// Overwrite an existing file
@@ -237,7 +237,7 @@ pub struct Expanding {
     /// A command that prints one item per line; it runs in the workspace
     #[arg(long, value_name = "CMD", group = "list")]
     pub command: Option<String>,
-    /// One item; may be given again
+    /// One item; may be repeated
     #[arg(long, value_name = "X", group = "list", allow_hyphen_values = true)]
     pub item: Vec<String>,
     /// How many items each step gets; the last gets what is left
@@ -254,10 +254,10 @@ pub struct Expanding {
 /// How findings are mended.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Fixing {
-    /// Mend the file: apply the fixes that keep what is meant
+    /// Fix the file: apply the fixes that keep its meaning
     #[arg(long)]
     pub fix: bool,
-    /// With --fix: apply also those that a person has to look at
+    /// With --fix: also apply fixes that you should review
     #[arg(long, requires = "fix")]
     pub unsafe_fixes: bool,
     /// With --fix: show what would change, write nothing
@@ -297,7 +297,7 @@ pub struct VerifyArgs {
 /// Whether and how `plan verify` tries contracts.
 #[derive(Args, Clone, Debug)]
 pub struct Probing {
-    /// Run the contracts before any work is done, twice each, and report those that pass already
+    /// Run each contract twice before any work is done, and report those that already pass
     ///
     /// This runs the plan's shell commands with your rights, in a throw-away copy of the workspace (the whole git
     /// checkout), with an empty home directory and the limits that gates have. The workspace itself stays as it is. Use it
@@ -321,11 +321,12 @@ pub struct DraftArgs {
     /// The agent that writes: claude, codex, gemini, opencode, aider or exec:COMMAND; it only reads
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
-    /// The model that writes, by its name in [models] of planctl.toml
-    #[arg(long, value_name = "NAME")]
+    /// The model that writes: its name in [models] of planctl.toml, or an address such as
+    /// http://127.0.0.1:8080/v1/chat/completions#MODEL
+    #[arg(long, value_name = "NAME|URL")]
     pub model: Option<String>,
-    /// The model that reads what the rules let pass, by its name in [models]
-    #[arg(long, value_name = "NAME")]
+    /// The model that reviews what passes the rules, by its name in [models] or its address
+    #[arg(long, value_name = "NAME|URL")]
     pub reviewer: Option<String>,
     /// The plan to write [default: plans/TITLE.md]
     #[arg(short, long, value_name = "FILE")]
@@ -339,25 +340,25 @@ pub struct DraftArgs {
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = crate::amounts::parse_time)]
     pub within: std::time::Duration,
-    /// Sends the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
+    /// Send the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
     #[arg(long, value_name = "DIGEST", conflicts_with = "agent")]
     pub send: Option<String>,
-    /// Your word on the draft; it is written again
+    /// Your comment on the draft, which is then written again
     #[arg(long, value_name = "TEXT")]
     pub hint: Option<String>,
-    /// A run of the draft that failed; the draft is written again with the failure, three times at most
+    /// A run of the draft that failed; the draft is written again with the failure, at most three times
     #[arg(long, value_name = "RUN", conflicts_with_all = ["hint", "again"], add = completing::run())]
     pub repair: Option<String>,
-    /// Approve the mended plan for that run without being asked, where it waits for you; --yes never does
+    /// Approve the repaired plan for that run without being asked, where it waits for you; --yes never does
     #[arg(long, requires = "repair")]
     pub approve: bool,
-    /// Your answer to a question of the draft; may be given again
+    /// Your answer to a question of the draft; may be repeated
     #[arg(long, value_name = "Q=TEXT")]
     pub answer: Vec<String>,
-    /// A sentence that is no requirement after all; may be given again
+    /// A sentence that is not a requirement; may be repeated
     #[arg(long, value_name = "R")]
     pub without: Vec<String>,
-    /// Begin from nothing; what was answered before is thrown away
+    /// Start from scratch, and drop earlier answers
     #[arg(long)]
     pub again: bool,
 }

@@ -25,7 +25,7 @@ impl RunArgs {
   planctl run plans/fix.md --exec './work.sh'    runs a plan
   planctl run ls                                 lists runs
   planctl run show fix-3                         shows one
-  planctl run pause fix-3                        its agents stop; planctl run resume fix-3 goes on
+  planctl run pause fix-3                        its agents stop, until planctl run resume fix-3
   planctl run cancel fix-3
 
 A plan whose name is that of a command is named with its folder: planctl run ./show";
@@ -68,13 +68,13 @@ pub struct RunPlan {
     /// The plan, as tools name it that have no other argument
     #[arg(short = 'f', long = "file", value_name = "FILE", hide = true, conflicts_with = "file")]
     pub named: Option<PathBuf>,
-    /// Approve it as it stands: you are the human
+    /// Approve the plan as it stands, without being asked
     #[arg(long)]
     pub approve: bool,
-    /// A protected file that is meant as it is now, though it differs from what was approved last
+    /// Accept this protected file as it is, although it differs from what was approved last
     #[arg(long, value_name = "FILE[@DIGEST]", requires = "approve")]
     pub accept_changed: Vec<String>,
-    /// Start a new run, also of a plan that is done
+    /// Start a new run, even if the plan is done
     #[arg(long)]
     pub again: bool,
     /// The agent that serves every role.
@@ -89,8 +89,8 @@ pub struct RunPlan {
     /// Leave the run to the daemon and return at once
     #[arg(short, long, conflicts_with = "no_wait")]
     pub detach: bool,
-    /// Answer what the plan and the plans within it ask with its usual answer, else with the first option, also after a
-    /// resume. Approves nothing else; work with `contract=none` then counts as done, and nobody has looked at it
+    /// Answer each choice of the plan and its sub-plans with its usual answer, or else with the first option; also after a
+    /// resume. Approves nothing else. Work with `contract=none` then counts as done, although nobody has looked at it
     #[arg(long, conflicts_with = "detach")]
     pub auto_answer: bool,
 }
@@ -200,7 +200,7 @@ pub enum RunVerb {
     /// Explains why a run, or one of its steps, is where it is
     #[command(before_help = "Examples:
   planctl why                 the step that holds the newest run, or its last one
-  planctl why fix-3 2         step 2: what happened, which edges there were, and why one was taken
+  planctl why fix-3 2         step 2: what happened, which edges it had, and why one was taken
   planctl why fix-3 Commit    the same by a step's title, or a node's name")]
     Why {
         /// The run: its name, the beginning of it, `@last`, or a plan's path
@@ -218,7 +218,7 @@ pub enum RunVerb {
         #[arg(long)]
         note: Option<String>,
     },
-    /// Goes on with a run where it stands
+    /// Continues a run where it stands
     Resume {
         /// The run: its name, the beginning of it, `@last`, or a plan's path
         #[arg(default_value = "@last", add = completing::run())]
@@ -229,10 +229,10 @@ pub enum RunVerb {
         /// Exit 3 when a person is needed, instead of waiting
         #[arg(long)]
         no_wait: bool,
-        /// Answer what the plan asks with its usual answer, else with the first option; as the run was started, if not given
+        /// Answer choices as `planctl run --auto-answer` does, or stop doing so [default: as the run was started]
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
         auto_answer: Option<bool>,
-        /// Try the contracts of the steps that passed, in a copy of the workspace; go on with the first that passes no longer
+        /// Try the contracts of passed steps again, in a copy of the workspace; continue at the first step that fails its contract
         #[arg(long)]
         recheck: bool,
     },
@@ -245,13 +245,13 @@ pub enum RunVerb {
         #[arg(long)]
         note: Option<String>,
     },
-    /// Acknowledges that runs failed: they need nobody any more, and stay as they are
+    /// Acknowledges failed runs: they stay as they are, and nobody is reminded of them
     #[command(visible_alias = "ack")]
     Acknowledge {
         /// The runs: names, beginnings of names, `@last`, or plans' paths
         #[arg(value_name = "RUN", required = true, add = completing::run())]
         runs: Vec<String>,
-        /// Why they are left as they are
+        /// Why
         #[arg(long)]
         note: Option<String>,
     },
@@ -262,13 +262,13 @@ pub enum RunVerb {
         #[arg(add = completing::run())]
         run: Option<String>,
     },
-    /// Writes what a run is: as a folder for other tools, or as a bundle of its whole evidence
+    /// Writes a run to a folder for other tools, or to a bundle with all its evidence
     #[command(before_help = "Examples:
   planctl export fix-auth-3 --to fix-auth-3-run         manifest.json, checkpoint.json, a folder for each node
   planctl export fix-auth-3 --bundle fix-auth-3.jsonl   the plan, its graphs, every event, every output
   planctl audit fix-auth-3.jsonl                        checks a bundle where there is no database
 
-planctl itself goes by the database; it never takes up what stands in either.",
+planctl itself uses its database, and never reads either of them back.",
         group(clap::ArgGroup::new("form").required(true).args(["to", "bundle"])))]
     Export {
         /// The run: its name, the beginning of it, `@last`, or a plan's path
@@ -281,11 +281,11 @@ planctl itself goes by the database; it never takes up what stands in either.",
         #[arg(long, value_name = "FILE.jsonl")]
         bundle: Option<PathBuf>,
     },
-    /// Shows a run to an agent that drives itself: its steps, where it is, what to do now
+    /// Shows a run to an agent that works on its own: its steps, where it is, what to do next
     #[command(before_help = "Examples:
   planctl context                             steps as sentences
   planctl context @last --format compact      a line for each step
-  planctl context @last --format workflow     the path so far, and what follows from here")]
+  planctl context @last --format workflow     the path so far, and what comes next")]
     Context {
         /// The run: its name, the beginning of it, `@last`, or a plan's path
         #[arg(default_value = "@last", add = completing::run())]

@@ -16,7 +16,7 @@ pub enum ToolCommand {
     Ls {
         /// The server, by its name in planctl.toml
         server: Option<String>,
-        /// Says of which tools a person is asked in calls of this role
+        /// Show which calls of this role need a person's approval
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
     },
@@ -29,14 +29,14 @@ pub enum ToolCommand {
         server: String,
         /// The tool
         tool: String,
-        /// Says whether a person is asked in calls of this role
+        /// Show whether calls of this role need a person's approval
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
     },
-    /// Asks servers for their tools anew
+    /// Asks servers for their tools again
     #[command(before_help = "Example:\n  planctl tool refresh github")]
     Refresh {
-        /// The server; without one, all
+        /// The server [default: all]
         server: Option<String>,
     },
     /// Uses a tool once, to try it, and prints its result

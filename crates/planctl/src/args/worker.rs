@@ -106,7 +106,7 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(is_fit) {
-        return Err(format!("{name:?} is no name of a variable"));
+        return Err(format!("{name:?} is not the name of a variable"));
     }
     if name.starts_with("PLANCTL_") {
         return Err(format!("{name} is planctl's own"));

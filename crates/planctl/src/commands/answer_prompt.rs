@@ -8,13 +8,15 @@ use planctl_api::wire::{AskPage, AskView, RunView, StepState};
 use planctl_api::words::{answer_meaning, answer_words};
 use planctl_engine::{Answer as Word, Budget, Role};
 
-use super::work::{Manner, Stop};
-use super::{Context, approvals, decide, editing, run};
+use super::work::Manner;
+use super::{Context, approvals, editing, run};
 use crate::amounts::{parse_cost, parse_time, parse_tokens};
 use crate::client::{self, Client, Handle};
+use crate::decide;
 use crate::failure::{Exit, Failure};
 use crate::progress::Progress;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
+use crate::stop::Stop;
 use crate::terminal::{Lines, Typed};
 
 /// How often it is looked whether somebody else has answered.
@@ -26,6 +28,8 @@ pub struct AnswerPrompt<'c> {
     lines: Lines,
     /// The asks that the person left open.
     put_off: HashSet<u64>,
+    /// Says that nobody can type any more.
+    has_ended: bool,
 }
 
 /// How a question that was put ended.
@@ -34,6 +38,8 @@ enum Heard {
     Words(String),
     /// The person answers later.
     Later,
+    /// Nobody types any more: Ctrl-D, or the terminal is gone.
+    Ended,
     /// The ask is not open any more.
     Closed,
     /// A signal came.
@@ -44,6 +50,8 @@ enum Heard {
 enum Left {
     Answered,
     Open,
+    /// Open, and nobody can answer it here.
+    Ended,
     Stopped(Exit),
 }
 
@@ -92,7 +100,12 @@ impl<'c> AnswerPrompt<'c> {
         if no_wait || manner == Manner::Jsonl || !context.is_interactive() {
             return Ok(None);
         }
-        Ok(Some(AnswerPrompt { context, lines: Lines::default(), put_off: HashSet::new() }))
+        Ok(Some(AnswerPrompt { context, lines: Lines::default(), put_off: HashSet::new(), has_ended: false }))
+    }
+
+    /// Says that the input has ended: asks wait for an answer from elsewhere, as where no input is wanted.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// Puts what a run asks to the person, one ask after the other; returns the exit of a signal that came meanwhile.
@@ -129,6 +142,15 @@ impl<'c> AnswerPrompt<'c> {
                     let later = format!("planctl approvals show {}", ask.id);
                     show::tell(&styled(FAINT, &format!("left open; Enter comes back to it, or: {later}")));
                 }
+                Left::Ended => {
+                    self.has_ended = true;
+                    let elsewhere = format!("planctl approvals show {}", ask.id);
+                    show::tell(&styled(
+                        FAINT,
+                        &format!("the input has ended; answer from elsewhere: {elsewhere}"),
+                    ));
+                    return Ok(None);
+                }
                 Left::Stopped(exit) => return Ok(Some(exit)),
             }
         }
@@ -145,13 +167,13 @@ impl<'c> AnswerPrompt<'c> {
     ) -> Result<Left, Failure> {
         let ask = &page.ask;
         let keys = keys(ask);
-        show::tell(&format!("\n{}", approvals::ask_drawn(page, place, false).trim_end()));
+        show::tell(&format!("\n{}", approvals::page::ask_drawn(page, place, false).trim_end()));
         show::tell(&keys_drawn(ask, &keys));
         let takes_words = keys.iter().any(|key| key.word == "answer" || key.word == "choose");
         let question = match (takes_words, ask.options.is_empty()) {
             (false, _) => "your answer? Enter leaves it open > ",
             (true, true) => "your answer? a letter or your own words; Enter leaves it open > ",
-            (true, false) if approvals::are_numbered(ask) => {
+            (true, false) if approvals::page::are_numbered(ask) => {
                 "your answer? a number, a name or a letter; Enter leaves it open > "
             }
             (true, false) => "your answer? an option or a letter; Enter leaves it open > ",
@@ -160,6 +182,7 @@ impl<'c> AnswerPrompt<'c> {
             let typed = match self.read_line(client, ask, question, signals).await? {
                 Heard::Words(typed) => typed,
                 Heard::Later => return Ok(Left::Open),
+                Heard::Ended => return Ok(Left::Ended),
                 Heard::Closed => return closed(client, ask.id).await,
                 Heard::Stopped(exit) => return Ok(Left::Stopped(exit)),
             };
@@ -211,7 +234,7 @@ impl<'c> AnswerPrompt<'c> {
                     editing::insert_here(self.context, client, page, None, false).await?;
                     return Ok(Taken::Recorded);
                 }
-                let Some(given) = run::accept_drift(&page.drift)? else { return Ok(Taken::Back) };
+                let Some(given) = run::approval::accept_drift(&page.drift)? else { return Ok(Taken::Back) };
                 return self.record(client, ask, &Word::Approve, &given).await;
             }
             "edit" => {
@@ -230,6 +253,7 @@ impl<'c> AnswerPrompt<'c> {
             // Some notes may be left out; the rest is what the answer is made of.
             Heard::Later if needs_words(key) => return Ok(Taken::Back),
             Heard::Later => String::new(),
+            Heard::Ended => return Ok(Taken::Ended(Left::Ended)),
             Heard::Closed => return Ok(Taken::Ended(closed(client, ask.id).await?)),
             Heard::Stopped(exit) => return Ok(Taken::Ended(Left::Stopped(exit))),
         };
@@ -247,7 +271,7 @@ impl<'c> AnswerPrompt<'c> {
             _ => {
                 let note = Some(typed.as_str()).filter(|typed| !typed.is_empty());
                 let decided = approvals::cancel_run_of_ask(client, ask, note).await?;
-                self.context.say(&super::plan::recorded_word(&decided));
+                self.context.say(&super::recorded::recorded_word(&decided));
                 return Ok(Taken::Recorded);
             }
         };
@@ -264,7 +288,7 @@ impl<'c> AnswerPrompt<'c> {
         given: &Approving,
     ) -> Result<Taken, Failure> {
         let decided = client.answer_given(ask.id, word.clone(), given).await?;
-        self.context.say(&super::plan::recorded_word(&decided));
+        self.context.say(&super::recorded::recorded_word(&decided));
         // Others have to vote; this person has answered.
         Ok(if decided.voted.is_some() { Taken::Ended(Left::Open) } else { Taken::Recorded })
     }
@@ -295,9 +319,13 @@ impl<'c> AnswerPrompt<'c> {
             match typed {
                 Typed::Line(line) if line.trim().is_empty() => return Ok(Heard::Later),
                 Typed::Line(line) => return Ok(Heard::Words(line)),
-                Typed::Escape | Typed::End => {
+                Typed::Escape => {
                     show::say("");
                     return Ok(Heard::Later);
+                }
+                Typed::End => {
+                    show::say("");
+                    return Ok(Heard::Ended);
                 }
                 Typed::Key => show::say(""),
             }

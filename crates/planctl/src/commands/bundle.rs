@@ -38,7 +38,7 @@ pub async fn write(context: &Context, run: &str, to: &Path) -> Answer {
     }
     let events = written?;
     context.say(&format!("wrote {name}: {events} events"));
-    context.say(&format!("next: planctl audit {}", super::plan::shell_word(&to.display().to_string())));
+    context.say(&format!("next: planctl audit {}", show::shell_word(&to.display().to_string())));
     Ok(Exit::Yes)
 }
 
@@ -76,7 +76,7 @@ pub fn audit(context: &Context, file: &str) -> Answer {
     let name = show::safe(file);
     let unread = |error: io::Error| Failure::new(Exit::Denied, format!("could not read {name}: {error}"));
     let broken = |line: usize, why: &str| {
-        Failure::new(Exit::No, format!("{name}:{line}: this is no line of a bundle: {}", show::safe(why)))
+        Failure::new(Exit::No, format!("{name}:{line}: this is not a line of a bundle: {}", show::safe(why)))
             .help("a bundle is what `planctl export RUN --bundle FILE.jsonl` writes")
     };
     let is_json = context.is_json()?;

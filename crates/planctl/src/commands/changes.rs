@@ -33,7 +33,7 @@ pub async fn diff(context: &Context, file: &Path, between: &Between) -> Answer {
     } else if view.changed {
         show::print(&draw(&view, between.text))?;
     } else {
-        context.say(&format!("nothing changed since {}", side(&view.since)));
+        context.say(&format!("no difference from {}", side(&view.since)));
     }
     Ok(if view.changed { Exit::No } else { Exit::Yes })
 }

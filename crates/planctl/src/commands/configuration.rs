@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use planctl_api::wire::{ConfigPaths, ConfigView};
-use planctl_config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing, prices_known};
+use planctl_config::{
+    CandidateFile, Distrusted, Entry, FileOwner, Key, Loaded, Origin, Standing, prices_known,
+};
 
-use super::{Context, plan};
+use super::Context;
 use crate::args::ConfigCommand;
 use crate::failure::{Answer, Exit};
 use crate::show;
@@ -94,7 +96,7 @@ fn left_out(distrusted: &Distrusted) -> String {
         let place = ignored.line.map(|line| format!("  {path}:{line}")).unwrap_or_default();
         text.push_str(&format!("#   {}{place}\n", ignored.key));
     }
-    let dir = plan::shell_word(&distrusted.dir.display().to_string());
+    let dir = show::shell_word(&distrusted.dir.display().to_string());
     text.push_str(&format!("# read it, then type: planctl trust {dir}\n"));
     text
 }
@@ -113,7 +115,7 @@ fn paths(context: &Context) -> Answer {
         show::print_json(&ConfigPaths::of(&places))?;
         return Ok(Exit::Yes);
     }
-    let has_project = places.iter().any(|place| !matches!(place.of, PlaceOf::User));
+    let has_project = places.iter().any(|place| !matches!(place.of, FileOwner::User));
     let rows = places.iter().map(|place| vec![place.path.display().to_string(), standing(place).to_owned()]);
     show::print(&show::table(&["FILE", "WHAT IT IS"], rows.collect()))?;
     if !has_project {
@@ -123,14 +125,14 @@ fn paths(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn standing(place: &Place) -> &'static str {
+fn standing(place: &CandidateFile) -> &'static str {
     match place.of {
-        PlaceOf::User if place.is_there => "yours, for all projects",
-        PlaceOf::User => "yours, for all projects; not there",
-        PlaceOf::Named if place.is_there => "named, in place of the project's",
-        PlaceOf::Named => "named, in place of the project's; not there",
-        PlaceOf::Project(Standing::Trusted) => "the project's, trusted",
-        PlaceOf::Project(Standing::Changed) => "the project's, changed since it was trusted",
-        PlaceOf::Project(Standing::Unknown) => "the project's, not trusted",
+        FileOwner::User if place.is_there => "yours, for all projects",
+        FileOwner::User => "yours, for all projects; not there",
+        FileOwner::Named if place.is_there => "named, in place of the project's",
+        FileOwner::Named => "named, in place of the project's; not there",
+        FileOwner::Project(Standing::Trusted) => "the project's, trusted",
+        FileOwner::Project(Standing::Changed) => "the project's, changed since it was trusted",
+        FileOwner::Project(Standing::Unknown) => "the project's, not trusted",
     }
 }

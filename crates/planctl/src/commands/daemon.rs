@@ -19,12 +19,13 @@ use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, s
 use planctl_server::{Caps, Health, ServerNode, ServiceError, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Context, Stop};
+use super::Context;
 use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::secrecy;
 use crate::show::{self, BOLD, GOOD, styled};
+use crate::stop::Stop;
 
 mod logs;
 mod status;

@@ -9,15 +9,17 @@ use planctl_config::{Agent, TerminalCall};
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
 
-use super::plan::{exit_of, shell_word};
+use super::standing::exit_of;
 use super::verify::Detail;
-use super::work::{Manner, Stop, Work, Worked, work};
-use super::{Context, approvals, decide, verify};
+use super::work::{Manner, Work, Worked, work};
+use super::{Context, approvals, verify};
 use crate::checking;
 use crate::client::{Client, Handle, How};
+use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
-use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
+use crate::show::{self, BOLD, CARE, FAINT, GOOD, shell_word, styled};
+use crate::stop::Stop;
 
 const PLAN: &str = include_str!("demo/till.md");
 const SETUP: &str = include_str!("demo/setup.sh");
@@ -25,6 +27,9 @@ const WORKER: &str = include_str!("demo/worker.sh");
 
 /// A person's note to the worker, where the demo answers.
 const SCRIPTED_NOTE: &str = "begin the line with \"- Fixed: \", as the other projects do";
+
+/// Does the one step of the plan that `planctl new` writes.
+const FIRST_WORKER: &str = "echo Hello > hello.txt";
 
 /// How much of a run's id is shown: the time at which it began, to the millisecond.
 const ID_SHOWN: usize = 12;
@@ -59,9 +64,11 @@ async fn run_demo(context: &Context, project: &Project, asks: bool) -> Answer {
         return Err(super::plan::not_verified(&plan, &checked));
     };
     let view = verify::plan_view(context, &checked, graph)?;
-    show::print(&show::folded(&verify::summary(&checked, Path::new("till.md"), &[])))?;
+    // It is the demo's own file, so nothing is proposed that a person would type in vain.
+    show::print(&styled(CARE, "$ planctl verify till.md\n"))?;
+    show::print(&show::folded(&verify::outcome(&checked, Path::new("till.md"))))?;
 
-    heading("approve", "this is what will run; a person has to want it")?;
+    heading("approve", "this is what will run, once a person approves it")?;
     let exec = project.exec();
     show::print(&show::folded(&verify::draw(&view, Some(&scripted), Detail::default())))?;
     if asks && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
@@ -80,7 +87,7 @@ async fn run_demo(context: &Context, project: &Project, asks: bool) -> Answer {
         return Err(Failure::new(Exit::Conflict, "could not start the demo: its plan is in use"));
     };
 
-    heading("run", "workers work; after each, the harness runs the contract and believes nobody")?;
+    heading("run", "a worker does each step; then the harness runs its contract, whatever the worker says")?;
     show::print(&format!("run {}\n", styled(BOLD, &show::safe(&run))))?;
     let mut worked = work_on(&client, handle, 0).await?;
     show_retry(project)?;
@@ -129,8 +136,8 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
         return Err(Failure::new(Exit::Temporary, "could not find what the run waits for"));
     };
     let page: AskPage = client.ask(ask.id).await?;
-    heading("escalation", "attempts are used up: the run holds, and asks a person")?;
-    show::print(&show::folded(&approvals::draw_page(&page, false)))?;
+    heading("escalation", "no attempt is left, so the run stops and asks a person")?;
+    show::print(&show::folded(&approvals::page::draw_page(&page, false)))?;
     let (word, note) = if asks_person {
         ask_person()?
     } else {
@@ -144,7 +151,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
         (Word::Retry, SCRIPTED_NOTE.to_owned())
     };
     let decided = client.answer(ask.id, word, Some(&note)).await?;
-    show::print(&show::folded(&super::plan::recorded_line(&decided)))
+    show::print(&format!("{}\n", super::recorded::recorded_word(&decided)))
 }
 
 fn ask_person() -> Result<(Word, String), Failure> {
@@ -175,7 +182,10 @@ fn ending(run: Handle, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answ
         (format!("planctl events {run}"), "everything that happened"),
         ("planctl new plans/hello.md".to_owned(), "your own plan: write it,"),
         ("planctl verify plans/hello.md".to_owned(), "check it,"),
-        ("planctl run plans/hello.md --exec CMD".to_owned(), "and run it with any worker"),
+        (
+            format!("planctl run plans/hello.md --exec {}", shell_word(FIRST_WORKER)),
+            "and run it with any worker",
+        ),
     ];
     show::print(&format!("{}\n{}", styled(BOLD, "next:"), show::commands(&commands)))?;
     Ok(exit)

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use planctl_config::Isolation;
 use planctl_engine::Tier;
 use planctl_harness::{KnownAgent, NamedAgent, PATH_DEFAULT, Primitive, Spawner, find_program};
-use planctl_server::agent_check::{agent_program, check_program};
+use planctl_server::agent_check::{check_program, installed_agents};
 use planctl_server::database;
 
 use planctl_api::wire::{DoctorView, Health, HealthView as Finding};
@@ -177,7 +177,7 @@ async fn isolation(context: &Context) -> Vec<Finding> {
     };
     let primitive = |primitive: Primitive| {
         let word = if primitive.is_there { "yes" } else { "no" };
-        good("isolation of", format!("{}: {word} ({})", primitive.name, primitive.finding))
+        good("isolation by", format!("{}: {word} ({})", primitive.name, primitive.finding))
     };
     std::iter::once(summary).chain(offered.primitives.into_iter().map(primitive)).collect()
 }
@@ -204,10 +204,7 @@ fn roles(context: &Context) -> Vec<Finding> {
 
 /// Lists the agents that are installed, each with its version and by which variables and files it is signed in.
 async fn agents(context: &Context) -> Vec<Finding> {
-    let installed: Vec<NamedAgent> = KnownAgent::all()
-        .filter_map(|agent| NamedAgent::parse(agent.name()).ok())
-        .filter(|agent| agent_program(agent).is_ok())
-        .collect();
+    let installed: Vec<NamedAgent> = installed_agents().collect();
     if installed.is_empty() {
         let names: Vec<&str> = KnownAgent::all().map(KnownAgent::name).collect();
         return vec![good("agent", format!("none of {} is on your PATH", names.join(", ")))];

@@ -20,20 +20,23 @@ use planctl_planner::{
 
 use self::inbox::Inbox;
 use self::kept::{Kept, Record};
-use self::writer::{Allowance, Writer};
-use super::plan::shell_word;
-use super::{Context, Stop, editing, library, write};
-use crate::args::{DraftArgs, Format};
-use crate::caller::must_be_human;
+use self::writer::{Allowance, DraftWriter};
+use super::{Context, editing, write};
+use crate::args::DraftArgs;
 use crate::checking::Prober;
 use crate::client::{ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
-use crate::model::Model;
-use crate::show;
+use crate::flags::Format;
+use crate::model::{Model, named};
+use crate::person::must_be_human;
+use crate::plan_files;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 pub(super) mod failed;
 pub(super) mod inbox;
 pub(super) mod kept;
+mod shared;
 pub(super) mod shown;
 mod surroundings;
 pub(super) mod writer;
@@ -42,7 +45,7 @@ pub(super) mod writer;
 pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
     must_be_human("draft a plan")?;
     context.format(&[Format::Human, Format::Json])?;
-    let drafting = Drafting::begin(context, args)?;
+    let drafting = Drafting::begin(context, args).await?;
     drafting.run_conversation().await
 }
 
@@ -50,7 +53,7 @@ pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
 struct Drafting<'a> {
     context: &'a Context,
     args: &'a DraftArgs,
-    writer: Writer,
+    writer: DraftWriter,
     reviewer: Option<Model>,
     budget: Budget,
     kept: Kept,
@@ -59,7 +62,7 @@ struct Drafting<'a> {
 }
 
 impl<'a> Drafting<'a> {
-    fn begin(context: &'a Context, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
+    async fn begin(context: &'a Context, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
         let config = &context.config()?.config;
         let source = args.from.as_deref().map(source).transpose()?;
         let text = args.goal.clone().unwrap_or_default();
@@ -77,7 +80,7 @@ impl<'a> Drafting<'a> {
             .help("split it, and draft a plan for each part"));
         }
         let writer = writer_of(context, args)?;
-        let reviewer = args.reviewer.as_deref().map(|name| writer::model(config, name)).transpose()?;
+        let reviewer = args.reviewer.as_deref().map(|name| named::answering(config, name)).transpose()?;
         let budget = budget_of_draft(args, &writer, reviewer.as_ref())?;
         let workspace = context.workspace().to_string_lossy().into_owned();
         let (name, content) = named.unwrap_or_default();
@@ -85,7 +88,15 @@ impl<'a> Drafting<'a> {
         let parts = [workspace.as_str(), &text, name, content, &writer.key(), reads];
         let kept = Kept::lock(&context.state_dir()?, &parts)?;
         let (workspace, facts) = surroundings::survey_workspace(context.workspace(), config);
-        let earlier = if args.again { None } else { kept.read::<Record>()? };
+        kept.take_newest(context).await?;
+        let (earlier, written) = match args.again {
+            true => {
+                let models = [writer.model(), reviewer.as_ref()];
+                let has_prompts = models.into_iter().flatten().any(Model::asks_person);
+                (None, begin_anew(context, &kept, has_prompts).await?)
+            }
+            false => (kept.read::<Record>()?, None),
+        };
         let earlier = earlier.map(|mut record| {
             record.conversation.set_workspace(workspace.clone());
             record
@@ -100,7 +111,7 @@ impl<'a> Drafting<'a> {
                 limits: Limits::default(),
                 key: uuid::Uuid::now_v7().to_string(),
             }),
-            written: None,
+            written,
             asked: BTreeMap::new(),
         });
         Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
@@ -112,7 +123,7 @@ impl<'a> Drafting<'a> {
         if let Some(run) = &self.args.repair {
             failed::record_failed_run(self.context, run, &mut self.record).await?;
         }
-        self.kept.write(&self.record)?;
+        self.keep().await?;
         let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
         let mut stop = Stop::listen()?;
         loop {
@@ -134,7 +145,7 @@ impl<'a> Drafting<'a> {
                         (Asked::Reviewer, None) => Answer::new("{\"verdict\": \"ok\"}"),
                     };
                     self.record.conversation.apply_answer(who, answer);
-                    self.kept.write(&self.record)?;
+                    self.keep().await?;
                 }
                 Next::Verify { text } => {
                     self.verify(&prober, &text).await?;
@@ -144,6 +155,12 @@ impl<'a> Drafting<'a> {
                 Next::GiveUp(end) => return self.report_give_up(&end),
             }
         }
+    }
+
+    /// Stores the draft here, then in the database, where there is one.
+    async fn keep(&self) -> Result<(), Failure> {
+        self.kept.write(&self.record)?;
+        self.kept.copy(self.context, &self.record.conversation.brief().goal.text).await
     }
 
     /// Tells the conversation what people answered: at this command, and in the inbox.
@@ -185,7 +202,7 @@ impl<'a> Drafting<'a> {
     fn apply_person_input(&mut self) -> Result<(), Failure> {
         let conversation = &mut self.record.conversation;
         // A pattern writes once.
-        let rounds = if matches!(self.writer, Writer::Pattern) { 1 } else { self.args.rounds };
+        let rounds = if matches!(self.writer, DraftWriter::Pattern) { 1 } else { self.args.rounds };
         conversation.set_limits(Limits { rounds });
         for id in &self.args.without {
             conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
@@ -244,7 +261,7 @@ impl<'a> Drafting<'a> {
     /// Finds the entry of the library that the goal calls for, and what it gives, where it is a list of steps.
     fn entry(&self) -> Option<(String, Option<Proposal>)> {
         let goal = &self.record.conversation.brief().goal;
-        let library = library::read(self.context);
+        let library = plan_files::library(self.context);
         let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
         let question = Question { message: &goal.text, domain: None, allowed: None, matcher: Matcher::Words };
         let id = best(&entries, &question)?.entry.id.clone();
@@ -298,6 +315,7 @@ impl<'a> Drafting<'a> {
         self.record.written = Some((file.clone(), draft.text.clone()));
         self.kept.write(&self.record)?;
         self.ask_questions(draft).await?;
+        self.keep().await?;
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
         let estimate = self.estimate(steps).await?;
         let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
@@ -333,10 +351,10 @@ impl<'a> Drafting<'a> {
             failure = failure.help(format!("the last text is in {}", path.display()));
         }
         Err(match self.writer {
-            Writer::Pattern => {
+            DraftWriter::Pattern => {
                 self.no_writer("the contract that its form gives proves nothing here".to_owned())
             }
-            Writer::Model(_) | Writer::Agent(..) => {
+            DraftWriter::Model(_) | DraftWriter::Agent(..) => {
                 failure.next(format!("{} --hint '…'", self.command(self.args.out.as_deref())))
             }
         })
@@ -441,25 +459,44 @@ fn source(path: &Path) -> Result<(String, String), Failure> {
         return Err(Failure::new(Exit::No, format!("could not read {name}: it is larger than 1 MiB")));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new(Exit::No, format!("could not read {name}: it is no text in UTF-8")))?;
+        .map_err(|_| Failure::new(Exit::No, format!("could not read {name}: it is not text in UTF-8")))?;
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
     Ok((name, text))
 }
 
-fn writer_of(context: &Context, args: &DraftArgs) -> Result<Writer, Failure> {
+/// Takes the asks of an earlier beginning back; prompts, where its models ask about them. Returns the file that it wrote, which is
+/// still the draft's own.
+async fn begin_anew(
+    context: &Context,
+    kept: &Kept,
+    has_prompts: bool,
+) -> Result<Option<(PathBuf, String)>, Failure> {
+    // A record that does not read is forgotten, too.
+    let Some(earlier) = kept.read::<Record>().ok().flatten() else { return Ok(None) };
+    let brief = earlier.conversation.brief();
+    let inbox = Inbox::of(kept, &brief.key, &brief.goal.text);
+    inbox.take_back(context, &earlier.asked, has_prompts).await?;
+    Ok(earlier.written)
+}
+
+fn writer_of(context: &Context, args: &DraftArgs) -> Result<DraftWriter, Failure> {
     if let Some(agent) = &args.agent {
         writer::checked(agent)?;
-        return Ok(Writer::Agent(agent.clone(), args.within));
+        return Ok(DraftWriter::Agent(agent.clone(), args.within));
     }
     match &args.model {
         Some(name) => {
-            writer::model(&context.config()?.config, name).map(|model| Writer::Model(Box::new(model)))
+            named::answering(&context.config()?.config, name).map(|model| DraftWriter::Model(Box::new(model)))
         }
-        None => Ok(Writer::Pattern),
+        None => Ok(DraftWriter::Pattern),
     }
 }
 
-fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) -> Result<Budget, Failure> {
+fn budget_of_draft(
+    args: &DraftArgs,
+    writer: &DraftWriter,
+    reviewer: Option<&Model>,
+) -> Result<Budget, Failure> {
     let Some(text) = &args.budget else { return Ok(Budget::default()) };
     let form = "write tokens and money: --budget '200k tokens, $1'";
     let Some(budget) = budget_of(text) else {
@@ -469,8 +506,7 @@ fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) 
         return Err(Failure::usage("the budget of a draft has no time").help("an agent's time is --within"));
     }
     let one = planctl_planner::Tokens { input: 1, cached: 0, output: 1 };
-    let own = if let Writer::Model(model) = writer { Some(model.as_ref()) } else { None };
-    let unpriced = own.into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
+    let unpriced = writer.model().into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
     if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
         let message = format!(
             "the model {} has no price, so a budget of money can't hold it",

@@ -12,13 +12,14 @@ use planctl_harness::{Editor, read_plan};
 use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
 use planctl_server::check::Checked;
 
-use super::plan::{print_recorded, recorded_word, shell_word};
-use super::{Context, approvals, changes, decide, run as running, verify, write};
+use super::recorded::{print_recorded, recorded_word};
+use super::{Context, approvals, changes, run as running, verify, write};
 use crate::args::EditArgs;
 use crate::checking;
 use crate::client::{self, Client, Handle};
+use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, styled};
+use crate::show::{self, BOLD, shell_word, styled};
 
 /// Opens a plan in a person's editor: that of the run that an ask holds, of one that is paused for it, or a file that no run
 /// waits with.
@@ -29,12 +30,25 @@ pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     let ask = match named {
         Some(word) if file.is_none() && word.parse::<u64>().is_ok() => word.parse().ok(),
         Some(word) => ask_of_run(&client, word, file.is_some()).await?,
-        None => approvals::resolve_asks(&client, &[], Some(Word::Revise.word())).await?.first().copied(),
+        None => only_editable_ask(&client).await?,
     };
     match (ask, file) {
         (Some(ask), _) => edit(context, &client, ask, args).await,
         (None, Some(file)) => edit_file(context, file).await,
         (None, None) => edit_paused(context, &client, named.unwrap_or_default(), args).await,
+    }
+}
+
+/// Returns the only open ask that lets the plan of its run be edited.
+async fn only_editable_ask(client: &Client) -> Result<Option<u64>, Failure> {
+    match approvals::resolve_asks(client, &[], Some(Word::Revise.word())).await {
+        Ok(asks) => Ok(asks.first().copied()),
+        Err(none) if none.exit == Exit::NotFound => {
+            Err(Failure::usage("no plan is named, and no run waits for a change of its plan")
+                .help("planctl plan ls lists the plans of this workspace")
+                .next("planctl edit FILE"))
+        }
+        Err(failure) => Err(failure),
     }
 }
 
@@ -214,7 +228,7 @@ pub(super) async fn offer_revision(
     }
     let run = editing.view.run.clone();
     if let Some(fault) = editing.obstacle(context, &checked)? {
-        let what = format!("{} can't go on with the mended plan: {fault}", show::safe(&run));
+        let what = format!("{} can't go on with the corrected plan: {fault}", show::safe(&run));
         return Err(Failure::new(Exit::Conflict, what).next(command_to_reopen(&editing.view, ask)));
     }
     editing.show(client, &checked).await?;
@@ -418,7 +432,7 @@ impl Editing {
             .map_err(|unread| Failure::new(Exit::No, format!("the text could not be read: {unread}")))?;
         let source = Source::of_text(&self.view.plan, bytes).map_err(|unread| {
             show::say(&render_all(&[unread.diagnostic], &unread.source, true));
-            Failure::new(Exit::No, "it is no text that can be read")
+            Failure::new(Exit::No, "it is not text that can be read")
         })?;
         self.verified(context, source).await
     }
@@ -435,7 +449,9 @@ impl Editing {
     /// Says what keeps the run from going on with a text.
     fn obstacle(&self, context: &Context, checked: &Checked) -> Result<Option<String>, Failure> {
         if !checked.verification.is_verified() {
-            show::say(verify::findings(checked, context.is_quiet()).trim_end());
+            let found =
+                checked.findings_of_edit().filter(|found| verify::is_shown(found, context.is_quiet()));
+            show::say(verify::grouped(found, &checked.source).trim_end());
             return Ok(Some(verify::counted(&checked.verification)));
         }
         let (Some(old), Some(new)) = (&self.kept.verification.graph, &checked.verification.graph) else {
@@ -522,7 +538,7 @@ impl Editing {
         if !is_json {
             let run = show::safe(&self.view.run);
             let view = client.status(self.handle).await?;
-            let next = running::after_answer(&view, &Word::Retry);
+            let next = running::end::after_answer(&view, &Word::Retry);
             context.say(&format!("{run} is {}", show::run_state(view.state)));
             context.say(&format!("{} {next}", styled(BOLD, "next:")));
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planctl_harness::{Command, End, Spawner, contract_environment, read_plan};
 use planctl_lang::{Expanded, Source, Unreadable, expand_in_batches, render_all};
 
-use super::{Context, plan, write};
+use super::{Context, write};
 use crate::args::Expanding;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
@@ -62,7 +62,7 @@ fn summary(expanded: &Expanded, written: &Path) -> String {
         expanded.templates,
         expanded.steps,
         styled(BOLD, "next:"),
-        plan::shell_word(&written.display().to_string())
+        show::shell_word(&written.display().to_string())
     )
 }
 

@@ -61,6 +61,13 @@ fn draw(code: Code) -> String {
         Severity::Note => styled(BOLD, &level),
     };
     let mut text = format!("{level}{}\n\n{}\n", styled(BOLD, &format!(": {}", code.title())), explained.text);
+    text.push_str(&match code.guards() {
+        _ if code.may_be_allowed() => {
+            format!("\nA plan can allow it, with a reason: <!-- planctl: allow {code} REASON -->\n")
+        }
+        Some(why) => format!("\nNo plan can allow it: {why}.\n"),
+        None => String::new(),
+    });
     for (style, name, example) in [(BAD, "wrong", explained.bad), (GOOD, "right", explained.good)] {
         let Some(example) = example else { continue };
         text.push_str(&format!("\n{}\n", styled(style, name)));

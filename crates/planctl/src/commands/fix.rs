@@ -6,9 +6,10 @@ use planctl_lang::{Levels, Reach, Report};
 use planctl_server::autofix::Mended;
 
 use super::{Context, changes, verify, write};
-use crate::args::{Fixing, Format};
+use crate::args::Fixing;
 use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{self, BOLD, styled};
 
 /// Mends plans; the remaining findings decide the exit code.

@@ -71,7 +71,7 @@ fn report(context: &Context, source: &Source, view: &FormattedView, check: bool)
         return Ok(());
     }
     show::print(&format!("{}\n", show::safe(&view.file)))?;
-    if context.global.verbose > 0 {
+    if context.verbosity() > 0 {
         show::print(&changes::draw_lines(&view.diff))?;
     }
     if !check && was_approved(source) {

@@ -10,14 +10,17 @@ use planctl_planner::{
 
 use serde_json::{Value, json};
 
+use super::Context;
 use super::draft::inbox::Inbox;
 use super::draft::kept::Kept;
-use super::draft::writer::{self, Allowance, Writer};
-use super::{Context, Stop};
-use crate::args::{Format, GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
-use crate::caller::must_be_human;
+use super::draft::writer::{self, Allowance, DraftWriter};
+use crate::args::{GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
+use crate::model::named;
+use crate::person::must_be_human;
 use crate::show::{self, BOLD, FAINT, styled};
+use crate::stop::Stop;
 
 mod embeddings;
 mod learned;
@@ -93,7 +96,7 @@ async fn break_up(
     args: &GoalSource,
     strategy: StrategyWord,
     tools: &[Tool],
-    writer: Option<&Writer>,
+    writer: Option<&DraftWriter>,
 ) -> Result<Breakdown, Failure> {
     let strategy = match strategy {
         StrategyWord::Pattern => Strategy::Pattern,
@@ -103,9 +106,10 @@ async fn break_up(
     };
     let workspace = context.workspace().to_string_lossy().into_owned();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let (key, names) = (writer.map_or_else(String::new, Writer::key), names.join(","));
+    let (key, names) = (writer.map_or_else(String::new, DraftWriter::key), names.join(","));
     let parts = ["goal", &workspace, &args.goal, word(strategy), &key, &names];
     let kept = Kept::lock(&context.state_dir()?, &parts)?;
+    kept.take_newest(context).await?;
     let earlier = if args.again { None } else { kept.read::<Breakdown>()? };
     let random = uuid::Uuid::now_v7().to_string();
     let mut breakdown =
@@ -123,20 +127,22 @@ async fn break_up(
         };
         // The same prompt is asked after a stop, and the one that a person approves.
         kept.write(&breakdown)?;
+        kept.copy(context, &args.goal).await?;
         breakdown.answered(writer.ask(context, &prompt, &allowance, &mut stop).await?);
         kept.write(&breakdown)?;
+        kept.copy(context, &args.goal).await?;
     }
     Ok(breakdown)
 }
 
-fn writer_of(context: &Context, args: &GoalSource) -> Result<Option<Writer>, Failure> {
+fn writer_of(context: &Context, args: &GoalSource) -> Result<Option<DraftWriter>, Failure> {
     if let Some(agent) = &args.agent {
         writer::checked(agent)?;
-        return Ok(Some(Writer::Agent(agent.clone(), args.within)));
+        return Ok(Some(DraftWriter::Agent(agent.clone(), args.within)));
     }
     let Some(name) = &args.model else { return Ok(None) };
-    let model = writer::model(&context.config()?.config, name)?;
-    Ok(Some(Writer::Model(Box::new(model))))
+    let model = named::answering(&context.config()?.config, name)?;
+    Ok(Some(DraftWriter::Model(Box::new(model))))
 }
 
 /// Returns the tools that there are: those of the files, else those of the servers in planctl.toml (M-16).

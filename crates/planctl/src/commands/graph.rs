@@ -10,13 +10,13 @@ use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
 
 use super::Context;
-use super::plan::shell_word;
 use super::verify::{grouped, print_reports};
-use crate::args::{Format, GraphCommand};
+use crate::args::GraphCommand;
 use crate::checking;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BAD, BOLD, GOOD, styled};
+use crate::flags::Format;
+use crate::show::{self, BAD, BOLD, GOOD, shell_word, styled};
 
 const DRAWINGS: [Format; 6] =
     [Format::Ascii, Format::Svg, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
@@ -47,7 +47,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
                 }
             } else if entry.is_some() {
                 let help = "a run has one graph: leave --entry out";
-                return Err(Failure::usage(format!("{} is no library", show::safe(&what))).help(help));
+                return Err(Failure::usage(format!("{} is not a library", show::safe(&what))).help(help));
             } else {
                 of_run(context, &what, format).await?
             };

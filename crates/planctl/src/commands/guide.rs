@@ -17,19 +17,19 @@ use planctl_engine::Node;
 use planctl_engine::view::Form;
 
 use super::library;
-use super::plan::shell_word;
 use super::run::{self, Wish};
 use super::{Context, work};
-use crate::args::{Format, GuideCommand};
+use crate::args::GuideCommand;
 use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::guidance::{Activate, Guidance, Guided, LockedGuidance};
-use crate::show::{self, BOLD, styled};
+use crate::session_agent::SessionAgent;
+use crate::show::{self, BOLD, shell_word, styled};
 
 pub use guard::run as guard;
 pub use hook::{main as hook, run as hook_misused};
-pub use hooks::{SessionAgent, SessionEvent};
-use session::Turn;
+use session::SessionTurn;
 
 /// Does what was typed.
 pub async fn run(context: &Context, command: GuideCommand) -> Answer {
@@ -65,7 +65,7 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
         let run = show::safe(&before.run);
         context.say(&format!("{run} is let go; planctl resume {} takes it up", shell_word(&before.run)));
     }
-    let view = session::take_turn(&client, handle, Turn::Looks).await?.view;
+    let view = session::take_turn(&client, handle, SessionTurn::Looks).await?.view;
     let text = context_of(&client, handle, &view).await?;
     let guided = guided(&client, handle, &view.run).await?;
     client.close().await;
@@ -76,7 +76,7 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
         context.say(&styled(show::CARE, &line));
     }
     say_hooks(context)?;
-    let exit = super::plan::exit_of(&view.run);
+    let exit = super::standing::exit_of(&view.run);
     Ok(if exit == Exit::InProgress { Exit::Yes } else { exit })
 }
 

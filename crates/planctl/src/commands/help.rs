@@ -6,9 +6,10 @@ use clap::{Args as _, Subcommand as _};
 use planctl_api::schema;
 use planctl_api::wire::{SchemaList, SchemaName, VersionView};
 
-use super::{Context, config_failure};
-use crate::args::{self, Global, PlanVerb, RunVerb};
+use crate::args::{self, PlanVerb, RunVerb};
+use crate::context::{Context, config_failure};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Global;
 use crate::show;
 
 /// Prints the help of a topic or command.
@@ -45,6 +46,14 @@ pub fn help(topic: &[String]) -> Answer {
 
 /// Writes the man pages of all commands into a directory.
 pub fn man(context: &Context, dir: &Path) -> Answer {
+    // Other tools show a page by such a word.
+    let is_command = |word: &str| word == "planctl" || args::command().find_subcommand(word).is_some();
+    if let Some(word) = dir.to_str().filter(|word| is_command(word)) {
+        let help = if word == "planctl" { "planctl help".to_owned() } else { format!("planctl help {word}") };
+        return Err(Failure::usage(format!("{word} is a command, not a folder for man pages"))
+            .help(format!("for a folder of that name: planctl man ./{word}"))
+            .next(help));
+    }
     let written = std::fs::create_dir_all(dir)
         .and_then(|()| clap_mangen::generate_to(args::command(), dir))
         .and_then(|()| lead_to_verbs(dir));

@@ -5,13 +5,13 @@ use planctl_engine::view::Form;
 
 use super::Context;
 use super::run::until_stopped;
-use super::work::Stop;
-use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::gutter;
 use crate::next;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+use crate::stop::Stop;
 
 /// How many events `events --recent` prints (G-36).
 pub const RECENT: usize = 50;
@@ -243,7 +243,7 @@ fn draw_looked_edge(edge: &LookedView, by: &str) -> String {
         }
     };
     let failed: Vec<String> = edge.clauses.iter().filter(|clause| !clause.holds).map(found).collect();
-    let (mark, why) = match (edge.came.as_str(), by) {
+    let (mark, why) = match (edge.result.as_str(), by) {
         ("taken", "condition") => ('→', "taken: its condition held".to_owned()),
         ("taken", "label") => ('→', "taken: its label was preferred".to_owned()),
         ("taken", "suggestion") => ('→', "taken: the worker suggested it".to_owned()),

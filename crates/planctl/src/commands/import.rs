@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use planctl_lang::{Imported, Origin, Source, import, slug};
 
-use super::{Context, expand, plan, write};
-use crate::args::Format;
+use super::{Context, expand, write};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{self, BOLD, styled};
 
 /// The files of a folder that are tried where a folder is named.
@@ -23,7 +23,7 @@ pub fn run(context: &Context, file: &Path, output: Option<&Path>) -> Answer {
     // Sentences of the plan name files as its steps find them: from the workspace.
     let source = Source::new(from_workspace(context, &file), read.text());
     let Some(origin) = Origin::of(&source) else {
-        let message = format!("{name} is no task list that planctl knows");
+        let message = format!("{name} is not a task list that planctl knows");
         return Err(Failure::new(Exit::No, message).help(
             "it reads spec-kit, OpenSpec and Kiro tasks.md, plans of ralphex, tasks.json of Task Master, and check lists \
              (`- [ ] …`); a plan of planctl needs no import",
@@ -65,7 +65,8 @@ fn report(imported: &Imported, from: &str, made: &Path) -> String {
     let steps = if imported.steps == 1 { "1 step".to_owned() } else { format!("{} steps", imported.steps) };
     let made = made.display().to_string();
     let mut text = format!("wrote {}: {steps} from {from}, {}\n", show::safe(&made), imported.origin.name());
-    for (what, left) in [("done, so no step", &imported.done), ("left out", &imported.left_out)] {
+    for (what, left) in [("already done, so not imported", &imported.done), ("left out", &imported.left_out)]
+    {
         if !left.is_empty() {
             let shown: Vec<String> = left.iter().take(LEFT_OUT_MAX).map(|task| show::safe(task)).collect();
             let rest = left.len() - shown.len();
@@ -78,6 +79,6 @@ fn report(imported: &Imported, from: &str, made: &Path) -> String {
             if imported.gaps == 1 { "1 contract" } else { &format!("{} contracts", imported.gaps) };
         text.push_str(&format!("left to write: {contracts}, marked `**contract:** TODO`\n"));
     }
-    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), plan::shell_word(&made)));
+    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), show::shell_word(&made)));
     text
 }

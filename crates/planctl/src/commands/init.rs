@@ -5,11 +5,13 @@ use std::path::Path;
 
 use planctl_engine::Tier;
 use planctl_lang::{Source, TEMPLATES, instantiate};
+use planctl_server::agent_check::installed_agents;
 
 use super::run::offered;
-use super::{Context, config_failure, expand, new, write};
-use crate::args::Format;
+use super::{Context, expand, new, write};
+use crate::context::config_failure;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{self, BOLD, styled};
 
 const PLAN: &str = "plans/hello.md";
@@ -180,7 +182,11 @@ fn print_result(
         display_path(folder),
         planctl_config::FILE_NAME
     ));
-    let worker = if with_example { "" } else { " --agent claude" };
+    let worker = match installed_agents().next() {
+        _ if with_example => String::new(),
+        Some(agent) => format!(" --agent {}", agent.agent.name()),
+        None => " --exec CMD".to_owned(),
+    };
     let next = styled(BOLD, "next:");
     text.push_str(&format!("{next} planctl verify {PLAN}\n      planctl run {PLAN}{worker}\n"));
     show::print(&text)

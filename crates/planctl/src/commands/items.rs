@@ -16,7 +16,7 @@ use crate::api::{self, Api};
 use crate::args::{HeldItem, ItemCommand, Used};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::reports::{self, Held, Word};
+use crate::reports::{self, LeasedItem, Word};
 use crate::show;
 
 /// Longer than anybody waits, and short enough for a clock to add.
@@ -132,7 +132,7 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
         Ok(file) => file,
         Err(error) => {
             // Nobody would work on it until the lease is over.
-            Held::new(&api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+            LeasedItem::new(&api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
             return Err(Failure::new(
                 Exit::Temporary,
                 format!("could not write the prompt: {error}; the item was given back"),
@@ -221,7 +221,7 @@ fn draw(claimed: &ClaimedView, file: Option<&Path>) -> String {
     rows.iter().map(|(name, value)| format!("{name:<12} {}\n", show::safe(value))).collect()
 }
 
-async fn held(context: &Context, item: &HeldItem) -> Result<Held, Failure> {
+async fn held(context: &Context, item: &HeldItem) -> Result<LeasedItem, Failure> {
     let named = |given: &Option<String>, variable: &str| {
         let given = given.clone().or_else(|| std::env::var(variable).ok());
         given.map(|given| given.trim().to_owned()).filter(|given| !given.is_empty())
@@ -233,7 +233,7 @@ async fn held(context: &Context, item: &HeldItem) -> Result<Held, Failure> {
     let id = id.ok_or_else(|| missing("name the item, or set PLANCTL_ITEM"))?;
     let token = named(&item.token, "PLANCTL_ITEM_TOKEN");
     let token = token.ok_or_else(|| missing("the item's token is missing: set PLANCTL_ITEM_TOKEN"))?;
-    Held::new(&Client::of_daemon(context).await?, &id, &token)
+    LeasedItem::new(&Client::of_daemon(context).await?, &id, &token)
 }
 
 async fn show_item(context: &Context, item: &HeldItem) -> Answer {

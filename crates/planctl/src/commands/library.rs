@@ -10,13 +10,13 @@ use std::time::Duration;
 use planctl_api::wire::{LibraryEntryView, LibraryList, LibraryStats, RunState, RunView};
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
 use planctl_lang::workflow::{Language, missing_next};
-use planctl_server::library::{Found, Library, Origin, match_view, project_file};
+use planctl_server::library::{FoundEntry, Library, Origin, match_view, project_file};
 
-use super::{Context, plan};
+use super::Context;
 use crate::args::{LibraryCommand, MatcherWord, Matching};
 use crate::client::{Client, Handle, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
-use crate::secrecy;
+use crate::plan_files;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 pub use authoring::plan_of;
@@ -40,17 +40,8 @@ pub async fn run(context: &Context, command: LibraryCommand) -> Answer {
     }
 }
 
-/// Reads the library of the workspace and of the user.
-pub fn read(context: &Context) -> Library {
-    Library::read(context.workspace(), user_folder().as_deref())
-}
-
-fn user_folder() -> Option<PathBuf> {
-    planctl_config::user_folder(&|name| secrecy::variable(name))
-}
-
 /// Returns the entry of this name.
-pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
+pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l FoundEntry, Failure> {
     library.entry(id).ok_or_else(|| {
         let near = planctl_lang::did_you_mean(id, library.found.iter().map(|found| found.entry.id.as_str()));
         let missing = Failure::not_found(format!("there is no entry `{}` in the library", show::safe(id)));
@@ -68,7 +59,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     if given.exists() || given.extension().is_some() {
         return Ok(given.to_owned());
     }
-    let library = read(context);
+    let library = plan_files::library(context);
     let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
     let question = Question { message: &words, ..Question::default() };
     let id = match library.entry(&words) {
@@ -76,7 +67,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
         None => match best(&entries, &question) {
             Some(weighed) => weighed.entry.id.clone(),
             None => {
-                let word = plan::shell_word(&words);
+                let word = show::shell_word(&words);
                 return Err(Failure::not_found(format!(
                     "no plan of the library fits {word}, and no file is called so"
                 ))
@@ -84,7 +75,12 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
             }
         },
     };
-    let found = find_entry(&library, &id)?;
+    file_of_entry(context, &library, &id)
+}
+
+/// Returns the file of an entry; one that is not of this project becomes a file of it.
+pub fn file_of_entry(context: &Context, library: &Library, id: &str) -> Result<PathBuf, Failure> {
+    let found = find_entry(library, id)?;
     let of_project = found.file().filter(|_| found.origin == Origin::Project);
     if let Some(file) = of_project.filter(|file| Language::of(&file.to_string_lossy()).is_none()) {
         return Ok(file.to_owned());
@@ -92,14 +88,15 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     let file = context.workspace().join(format!("plans/{id}.md"));
     if !file.exists() {
         super::write::create(&file, plan_of(found, Some(&file))?.text())?;
-        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(&id)));
+        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(id)));
     }
     Ok(file)
 }
 
 /// Returns the id and the title of the plan that a message calls for.
 pub fn suggest_plan(context: &Context, message: &str) -> Option<(String, String)> {
-    let entries: Vec<Entry> = read(context).found.into_iter().map(|found| found.entry).collect();
+    let entries: Vec<Entry> =
+        plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
     let weighed = best(&entries, &Question { message, ..Question::default() })?;
     Some((weighed.entry.id.clone(), weighed.entry.title.clone()))
 }
@@ -118,10 +115,10 @@ pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
     if let Some(file) = files.into_iter().find(|file| file.is_file()) {
         return Ok(file);
     }
-    if read(context).entry(name).is_none() {
+    if plan_files::library(context).entry(name).is_none() {
         return Ok(named.to_owned());
     }
-    let word = plan::shell_word(name);
+    let word = show::shell_word(name);
     let message =
         format!("`{}` is an entry of the library, and this project has no plan of it", show::safe(name));
     Err(Failure::not_found(message).next(format!("planctl new plans/{word}.md --from {word}")))
@@ -129,13 +126,13 @@ pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
 
 fn list(context: &Context, domain: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
-    let library = read(context);
-    let fits = |found: &&Found| {
+    let library = plan_files::library(context);
+    let fits = |found: &&FoundEntry| {
         domain.is_none_or(|domain| {
             found.entry.domains.is_empty() || found.entry.domains.iter().any(|own| own == domain)
         })
     };
-    let found: Vec<&Found> = library.found.iter().filter(fits).collect();
+    let found: Vec<&FoundEntry> = library.found.iter().filter(fits).collect();
     if is_json {
         let entries = found.iter().map(|found| found.view()).collect();
         show::print_json(&LibraryList { entries, troubles: library.troubles_view() })?;
@@ -147,7 +144,7 @@ fn list(context: &Context, domain: Option<&str>) -> Answer {
     Ok(if library.troubles.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-fn row(context: &Context, found: &Found) -> Vec<String> {
+fn row(context: &Context, found: &FoundEntry) -> Vec<String> {
     let entry = &found.entry;
     let from = match found.file() {
         Some(file) => {
@@ -178,7 +175,7 @@ fn origin_words(origin: Origin) -> &'static str {
 
 fn print_entry(context: &Context, id: &str) -> Answer {
     let is_json = context.is_json()?;
-    let library = read(context);
+    let library = plan_files::library(context);
     let found = find_entry(&library, id)?;
     if is_json {
         let is_markdown = Language::of(found.source.path()).is_none();
@@ -192,7 +189,7 @@ fn print_entry(context: &Context, id: &str) -> Answer {
 }
 
 /// Returns what is written of an entry: its file, or its part of a library of JSON.
-fn text_of(found: &Found) -> String {
+fn text_of(found: &FoundEntry) -> String {
     if Language::of(found.source.path()).is_none() {
         return found.source.text().to_owned();
     }
@@ -206,7 +203,7 @@ async fn print_matches(context: &Context, matching: &Matching) -> Answer {
         "-" => read_piped()?,
         message => message.to_owned(),
     };
-    let library = read(context);
+    let library = plan_files::library(context);
     let allowed =
         matching.role.as_deref().map(|role| entries_allowed_to(context, &library, role)).transpose()?;
     let entries = entries_with_learning(context, &library).await?;
@@ -233,7 +230,7 @@ async fn print_matches(context: &Context, matching: &Matching) -> Answer {
     match taken {
         _ if is_json => {}
         Some(entry) => {
-            let from = plan::shell_word(&entry.id);
+            let from = show::shell_word(&entry.id);
             show::say(&format!("{} planctl new --from {from}", styled(BOLD, "next:")));
         }
         // Programs read nothing on standard output as no match (H-08).
@@ -259,7 +256,7 @@ fn entries_allowed_to(context: &Context, library: &Library, role: &str) -> Resul
         return Err(Failure::not_found(format!("there is no role `{}` in planctl.toml", show::safe(role)))
             .next("planctl roles ls"));
     };
-    let takes = |found: &&Found| {
+    let takes = |found: &&FoundEntry| {
         let path = found.file().map_or_else(|| found.entry.id.clone().into(), Path::to_owned);
         let path = path.strip_prefix(context.workspace()).unwrap_or(&path);
         let list = settings.plans.as_deref();
@@ -300,7 +297,7 @@ async fn successes(client: &Client) -> Result<BTreeMap<String, Success>, Failure
 async fn stats(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let learns = context.config()?.config.library.learn;
-    let library = read(context);
+    let library = plan_files::library(context);
     let successes = successes(&Client::open(context).await?).await?;
     let view = library.stats(&successes, learns);
     if is_json {

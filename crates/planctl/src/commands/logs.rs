@@ -8,11 +8,12 @@ use planctl_api::wire::{
 
 use super::Context;
 use super::run::until_stopped;
-use super::work::{Stop, Waits};
+use super::work::Waits;
 use crate::client::{Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+use crate::stop::Stop;
 
 /// Which attempts and streams of a run's logs to print.
 #[derive(Clone, Copy, Debug, Default)]

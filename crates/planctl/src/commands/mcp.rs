@@ -1,11 +1,11 @@
 //! `planctl mcp`: serves one agent over standard input and output, by the Model Context Protocol; `install` has it started.
 
-mod door;
+mod gateway;
 mod install;
 
 use planctl_mcp::{Scratch, serve_stdio};
 
-use self::door::WorkspaceDoor;
+use self::gateway::WorkspaceGateway;
 use super::Context;
 use crate::args::{McpArgs, McpCommand};
 use crate::failure::{Answer, Exit, Failure};
@@ -16,7 +16,7 @@ pub async fn run(context: Context, given: McpArgs) -> Answer {
         return install::run(&context, wanted);
     }
     let scratch = if given.no_planning { Scratch::Off } else { Scratch::own() };
-    let served = serve_stdio(WorkspaceDoor::new(context), scratch).await;
+    let served = serve_stdio(WorkspaceGateway::new(context), scratch).await;
     served.map_err(|error| Failure::new(Exit::No, format!("could not go on with the client: {error}")))?;
     Ok(Exit::Yes)
 }

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::workflow::{Language, Library as Place};
+use planctl_lang::workflow::{Language, Library as Placement};
 use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
 use planctl_server::library::Origin;
 
-use super::{Context, expand, library, plan, write};
+use super::{Context, expand, library, write};
 use crate::args::Beginning;
 use crate::failure::{Answer, Exit, Failure};
+use crate::plan_files;
 use crate::show::{self, BOLD, styled};
 
 /// Writes a plan that is not there yet.
@@ -18,7 +19,8 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
             .iter()
             .map(|template| vec![template.name.to_owned(), template.about.to_owned()])
             .collect();
-        let own = library::read(context).found.into_iter().filter(|found| found.origin != Origin::BuiltIn);
+        let own =
+            plan_files::library(context).found.into_iter().filter(|found| found.origin != Origin::BuiltIn);
         for found in own {
             rows.retain(|row| row[0] != found.entry.id);
             rows.push(vec![show::safe(&found.entry.id), show::safe(&found.entry.title)]);
@@ -40,7 +42,7 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
     let title = title.or_else(|| parse(&source).0.title.map(|title| title.value)).unwrap_or_default();
     let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
     put(context, &file, &text, how.force)?;
-    let word = plan::shell_word(&file.display().to_string());
+    let word = show::shell_word(&file.display().to_string());
     show::print(&format!(
         "wrote {}\n{} planctl verify {word}\n",
         show::safe(&file.display().to_string()),
@@ -68,11 +70,11 @@ pub fn template(
     context: &Context,
     from: Option<&str>,
     file: Option<&Path>,
-) -> Result<(Source, Option<Place>), Failure> {
+) -> Result<(Source, Option<Placement>), Failure> {
     let name = from.unwrap_or(TEMPLATES[0].name);
-    let library = library::read(context);
+    let library = plan_files::library(context);
     if let Some(found) = library.entry(name) {
-        return Ok((library::plan_of(found, file)?, Some(Place::made_of(name))));
+        return Ok((library::plan_of(found, file)?, Some(Placement::made_of(name))));
     }
     if let Some(Template { text, .. }) = TEMPLATES.iter().find(|template| template.name == name) {
         return Ok((Source::new(name, *text), None));

@@ -9,11 +9,10 @@ use planctl_harness::ReplicaLimits;
 use planctl_server::probe::{Rechecked, candidates_of};
 
 use super::Context;
-use super::plan::shell_word;
 use crate::checking::Prober;
 use crate::client::{Client, Handle};
 use crate::failure::{Exit, Failure};
-use crate::show;
+use crate::show::{self, shell_word};
 
 /// Returns the first step that passed and would not pass again, with the reason; says what it found of each.
 ///
@@ -69,9 +68,8 @@ pub async fn first_regressed(
                 context.say(&format!("{name} passes no longer: {}", show::safe(&why)));
                 let from = anew_from(graph, &passed, &node).ok_or_else(|| {
                     let message =
-                        format!("{name} is on a branch, and no step before the branches can be done anew");
-                    Failure::new(Exit::Conflict, message)
-                        .help("resume without --recheck, or begin a run anew")
+                        format!("{name} is on a branch, and no step before the branches can be done again");
+                    Failure::new(Exit::Conflict, message).help("resume without --recheck, or start a new run")
                 })?;
                 let (before, of) = match from == step.number {
                     true => ("", String::new()),

@@ -6,16 +6,17 @@ use planctl_api::wire::calls::{Approving, Start};
 use planctl_lang::{Source, Wish};
 use planctl_server::check;
 
-use super::plan::{not_verified, shell_word};
+use super::plan::not_verified;
 use super::run::{isolation, manner, work_to_the_end};
-use super::work::{Stop, Work};
+use super::work::Work;
 use super::{Context, verify};
 use crate::args::ReviewArgs;
-use crate::caller::must_be_human;
 use crate::checking;
 use crate::client::{Client, How};
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, styled};
+use crate::person::must_be_human;
+use crate::show::{self, BOLD, shell_word, styled};
+use crate::stop::Stop;
 
 /// Has each plan reviewed, one after another, and verifies what came of it.
 pub async fn review(context: &Context, args: &ReviewArgs) -> Answer {
@@ -34,12 +35,14 @@ async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
     let manner = manner(context)?;
     let plan = check::plan_path(file, context.workspace());
     if !context.workspace().join(&plan).is_file() {
-        return Err(Failure::not_found(format!("{} is no file", show::safe(&file.display().to_string()))));
+        return Err(Failure::not_found(format!("{} is not a file", show::safe(&file.display().to_string()))));
     }
     if Path::new(&plan).is_absolute() {
         let name = show::safe(&file.display().to_string());
-        return Err(Failure::usage(format!("{name} lies outside the workspace, so no worker can mend it"))
-            .help("name its directory with --workspace DIR"));
+        return Err(Failure::usage(format!(
+            "{name} lies outside the workspace, so no worker can correct it"
+        ))
+        .help("name its directory with --workspace DIR"));
     }
     let text = review_plan(context, &plan, args)?;
     // A plan of ours, kept with its revisions like any other; there is no file to write marks into.

@@ -1,31 +1,36 @@
 //! `planctl run`, `resume` and `watch`: a run worked on or followed until it ends or needs a person.
 
+pub(super) mod approval;
+pub(super) mod end;
+
 use std::path::Path;
 
-use planctl_api::Next;
 use planctl_api::wire::calls::{Approving, Start};
-use planctl_api::wire::{DriftView, RunState, RunView, StepState, StepView, WaitingOn, WorktreeView};
+use planctl_api::wire::{RunView, WaitingOn};
 use planctl_config::{Agent, Isolation};
-use planctl_engine::{Role, Tier};
+use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::workflow::Kind;
 use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
-use super::plan::{exit_of, follow_up_command, next_of, not_verified, shell_word};
-use super::verify::Detail;
+use super::plan::not_verified;
+use super::standing::exit_of;
 use super::work::{
-    LOOK, Manner, Stop, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line, work,
+    LOOK, Manner, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line, work,
 };
-use super::{Context, changes, decide, guide, library, recheck, verify};
-use crate::args::Format;
+use super::{Context, guide, library, recheck, verify};
 use crate::attention::Attention;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
-use crate::next;
+use crate::flags::Format;
 use crate::progress::{CtrlC, Progress};
-use crate::show::{self, BOLD, CARE, GOOD, styled};
+use crate::show::{self, BOLD, CARE, shell_word, styled};
+use crate::stop::Stop;
+
+use approval::{approval, changed_plan_failure, say_refusals};
+use end::{print_end, worktree_lines};
 
 /// The options of the command line.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +70,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
     context.say_findings(&client.topic_findings(&checked).await?);
     context.say_findings(&verify::warnings(&checked));
+    context.say_findings(&verify::allowed(&checked));
     let Some(approve) = approval(context, &client, &checked, &wish).await? else {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);
@@ -269,6 +275,7 @@ async fn watch_run(
             }
         };
         progress.draw(&view, client::now_unix_seconds(), None);
+        answer_prompt.take_if(|prompt| prompt.has_ended());
         if let Some(answer_prompt) = &mut answer_prompt
             && let Some(exit) = answer_prompt.answer_asks((client, handle), &view, progress, stop).await?
         {
@@ -366,262 +373,6 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
     Ok(Exit::Yes)
 }
 
-/// Says that a plan's file is another text than the one that runs.
-pub fn changed_file_line(view: &RunView) -> String {
-    let goes_on = if view.state.is_over() { "it ran as approved" } else { "it runs as approved" };
-    let plan = show::plan(&view.plan, &view.title);
-    format!("{plan} was changed during the run: {goes_on}, and the file is left as it is")
-}
-
-/// Reports the end of a run: the event, its place, the last lines that matter, and the next command.
-fn print_end(context: &Context, view: &RunView, question: Option<&str>, manner: Manner) -> Answer {
-    let exit = exit_of(view);
-    if manner == Manner::Jsonl {
-        return Ok(exit);
-    }
-    let mut text = summary(view);
-    if let Some(reason) = view.reason.as_ref().filter(|_| exit != Exit::Yes) {
-        text.push_str(&format!("  {}\n", show::safe(reason)));
-    }
-    if view.is_plan_file_changed {
-        text.push_str(&format!("  {}\n", styled(CARE, &changed_file_line(view))));
-    }
-    let is_told = |failure: &String| view.reason.as_ref().is_some_and(|reason| reason.contains(failure));
-    let is_news = |step: &&StepView| step.failure.as_ref().is_some_and(|failure| !is_told(failure));
-    let mut failed = view.steps.iter().rev().filter(|step| exit != Exit::Yes && is_news(step));
-    if let Some(question) = question {
-        text.push_str(&format!("  {}\n", show::safe(question)));
-    } else if let Some(step) = failed.next() {
-        let failure = step.failure.as_deref().unwrap_or_default();
-        text.push_str(&format!(
-            "  step {} {}: {}\n",
-            step.number,
-            show::safe(&step.title),
-            show::safe(failure)
-        ));
-    }
-    for (step, caveat) in view.steps.iter().filter_map(|step| Some((step, show::caveat(step)?))) {
-        let title = show::safe(&step.title);
-        let line = format!("step {} {title}: {caveat}", step.number);
-        text.push_str(&format!("  {}\n", styled(show::CARE, &line)));
-    }
-    if let Some(worktree) = view.worktree.as_ref().filter(|worktree| worktree.is_made) {
-        text.push_str(&format!("  {}\n", worktree_line(worktree)));
-    }
-    show::print(&text)?;
-    if let Some(next) = next_of(view) {
-        context.say(&format!("{} {next}", styled(BOLD, "next:")));
-    }
-    Ok(exit)
-}
-
-/// Says where a run works, and what of the workspace is not there.
-fn worktree_lines(worktree: &WorktreeView, is_taken_up: bool) -> String {
-    let (path, branch) = (show::safe(&worktree.path), show::safe(&worktree.branch));
-    let mut text = format!("worktree {path} · branch {branch}");
-    if worktree.left_behind > 0 && !is_taken_up {
-        let (count, are) = match worktree.left_behind {
-            1 => ("1 change".to_owned(), "is"),
-            count => (format!("{count} changes"), "are"),
-        };
-        let line = format!("{count} of this checkout {are} not committed, and not there");
-        text.push_str(&format!("\n{}", styled(show::CARE, &line)));
-    }
-    text
-}
-
-/// Says where the work of a run is.
-pub fn worktree_line(worktree: &WorktreeView) -> String {
-    let (path, branch) = (show::safe(&worktree.path), show::safe(&worktree.branch));
-    let state = match (worktree.is_removed, worktree.uncommitted) {
-        (true, _) => " · removed".to_owned(),
-        (false, Some(0)) if worktree.commit.as_ref() == Some(&worktree.base) => {
-            " · nothing changed".to_owned()
-        }
-        (false, Some(0)) => match &worktree.commit {
-            Some(commit) => {
-                format!(" · all committed as {}", show::safe(commit.get(..12).unwrap_or(commit)))
-            }
-            None => " · all committed".to_owned(),
-        },
-        (false, Some(1)) => " · 1 change not committed".to_owned(),
-        (false, Some(count)) => format!(" · {count} changes not committed"),
-        (false, None) => String::new(),
-    };
-    format!("worktree {path} · branch {branch}{state}")
-}
-
-/// Says in one line how a run ended, or where it stands.
-fn summary(view: &RunView) -> String {
-    let run = styled(BOLD, &show::safe(&view.run));
-    let cost = show::cost(&view.spent, &view.budget);
-    if view.state != RunState::Done {
-        return format!("{run} {} · {} · {cost}\n", show::run_state(view.state), outcomes(view));
-    }
-    let attempts: u32 = view.steps.iter().map(|step| step.attempts).sum();
-    let attempts = match attempts {
-        0 => String::new(),
-        1 => ", 1 attempt".to_owned(),
-        several => format!(", {several} attempts"),
-    };
-    let (time, rest) = cost.split_once(" · ").unwrap_or((&cost, ""));
-    let rest = if rest.is_empty() { String::new() } else { format!(" · {rest}") };
-    format!("{} {run} done in {time} · {}{attempts}{rest}\n", styled(GOOD, "✓"), steps_done(view))
-}
-
-/// Counts the steps of a run that is done; those of which more is to be said than that they passed are counted apart.
-fn steps_done(view: &RunView) -> String {
-    let count = |state: StepState| view.steps.iter().filter(|step| step.state == state).count();
-    let passed = count(StepState::Passed);
-    let mut parts = vec![format!("{passed} step{}", if passed == 1 { "" } else { "s" })];
-    let others = [
-        (StepState::Failed, "failed"),
-        (StepState::Skipped, "skipped"),
-        (StepState::Waived, "waived"),
-        (StepState::Warned, "warned"),
-        (StepState::Pending, "not needed"),
-    ];
-    let others = others.map(|(state, word)| (count(state), word));
-    parts
-        .extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
-    parts.join(", ")
-}
-
-fn outcomes(view: &RunView) -> String {
-    let words = [
-        (StepState::Passed, "passed"),
-        (StepState::Failed, "failed"),
-        (StepState::Skipped, "skipped"),
-        (StepState::Waived, "waived"),
-        (StepState::Warned, "warned"),
-    ];
-    let parts = words.iter().filter_map(|(state, word)| {
-        let count = view.steps.iter().filter(|step| step.state == *state).count();
-        (count > 0).then(|| format!("{count} {word}"))
-    });
-    let parts: Vec<String> = parts.collect();
-    let of = format!("of {} step{}", view.steps.len(), if view.steps.len() == 1 { "" } else { "s" });
-    if parts.is_empty() { format!("0 {of}") } else { format!("{} {of}", parts.join(", ")) }
-}
-
-/// Decides whether this plan is approved now: `None` where the person says no.
-async fn approval(
-    context: &Context,
-    client: &Client,
-    checked: &Checked,
-    wish: &Wish,
-) -> Result<Option<Option<Approving>>, Failure> {
-    if wish.approve.is_some() || !context.is_interactive() {
-        return Ok(Some(wish.approve.clone()));
-    }
-    let standing = client.standing(checked, wish.worker.as_ref(), wish.again).await?;
-    if !standing.needs_approval {
-        return Ok(Some(None));
-    }
-    let Some(graph) = checked.verification.graph.as_ref() else {
-        return Ok(Some(None));
-    };
-    let mut view = verify::plan_view(context, checked, graph)?;
-    verify::name_others(&mut view, &standing.served);
-    let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
-    // Beside a daemon a worker may still come; here nobody would do the work that a person is asked about.
-    if let Some(role) = unserved.first().filter(|_| !client.is_daemon()) {
-        return Err(no_worker(role));
-    }
-    let is_verbose = context.verbosity() > 0;
-    let detail = Detail { only_step: None, has_defaults: is_verbose, has_all: is_verbose };
-    show::tell(&verify::draw(&view, wish.worker.as_ref(), detail));
-    say_uncommitted(&standing.uncommitted);
-    say_refusals(&standing.no_policy);
-    if !unserved.is_empty() {
-        let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
-        show::say(&styled(
-            show::CARE,
-            &format!(
-                "no worker serves {}: name one with --agent NAME or --exec CMD, or start one with planctl worker run",
-                roles.join(", ")
-            ),
-        ));
-    }
-    loop {
-        let mut choices =
-            vec![('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
-        choices.retain(|(letter, _)| *letter != 'd' || standing.approved_before.is_some());
-        match decide::choose("run this?", &choices)? {
-            'a' => return accept_drift(&standing.drift).map(|accepted| accepted.map(Some)),
-            'd' => {
-                let before = standing.approved_before.as_deref().unwrap_or_default();
-                let now = planctl_lang::canonical(&checked.source);
-                show::say(&changes::draw_lines(&planctl_server::diff::unified(before, &now)));
-            }
-            's' => show::say(&show::plan_block(checked.source.text())),
-            _ => return Ok(None),
-        }
-    }
-}
-
-fn no_worker(role: &Role) -> Failure {
-    let failure = Failure::new(Exit::No, format!("could not start: no agent serves the role `{role}`"));
-    next::with_next(failure, &Next::NameWorker { role: role.to_string() })
-}
-
-/// Says which protected files an approval takes as they are although no commit has them so.
-pub fn say_uncommitted(files: &[String]) {
-    if !files.is_empty() {
-        show::say(super::approvals::draw_uncommitted(files).trim_end());
-    }
-}
-
-/// Says why no policy approved a plan.
-fn say_refusals(no_policy: &[String]) {
-    for line in no_policy {
-        show::tell(&format!("  {}", show::safe(line)));
-    }
-}
-
-/// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
-pub fn accept_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
-    if drift.is_empty() {
-        return Ok(Some(Approving::default()));
-    }
-    show::say(super::approvals::draw_drift(drift).trim_end());
-    if decide::choose("are these files meant as they are now?", &[('y', "es"), ('n', "o")])? != 'y' {
-        return Ok(None);
-    }
-    let word = |file: &DriftView| match &file.now {
-        Some(digest) => format!("{}@{digest}", file.path),
-        None => format!("{}@absent", file.path),
-    };
-    Ok(Some(Approving { accept_changed: drift.iter().map(word).collect(), ..Approving::default() }))
-}
-
-fn changed_plan_failure(
-    file: &Path,
-    checked: &Checked,
-    approved_text: &str,
-    run: Option<&str>,
-) -> Result<Failure, Failure> {
-    let now = planctl_lang::canonical(&checked.source);
-    show::print(&changes::draw_lines(&planctl_server::diff::unified(approved_text, &now)))?;
-    let approved = planctl_lang::digest_of_text(approved_text);
-    let failure = Failure::new(
-        Exit::Conflict,
-        format!(
-            "could not run {}: it changed after its approval (approved {approved}, now {})",
-            file.display(),
-            checked.verification.digest
-        ),
-    );
-    Ok(match run {
-        Some(run) => failure
-            .help("a run of the approved text is not over: take it up, or cancel it before this text can run")
-            .next(format!("planctl resume {}", shell_word(run))),
-        None => failure
-            .help("read the difference above, then approve the plan as it stands")
-            .next(format!("planctl approve {}", name(file))),
-    })
-}
-
 /// Returns the isolation tier that runs get on this host, and the best one that it offers where that was tried.
 ///
 /// # Errors
@@ -673,25 +424,6 @@ pub fn manner(context: &Context) -> Result<Manner, Failure> {
     })
 }
 
-fn name(file: &Path) -> String {
+pub(super) fn name(file: &Path) -> String {
     shell_word(&file.display().to_string())
-}
-
-/// Returns what to type after an answer, so that the run goes on.
-pub fn after_answer(view: &RunView, word: &planctl_engine::Answer) -> String {
-    use planctl_engine::Answer as Word;
-    match word {
-        Word::Approve
-        | Word::Retry
-        | Word::Skip
-        | Word::Waive
-        | Word::Reassign { .. }
-        | Word::Raise { .. }
-        | Word::Choose { .. }
-        | Word::Allow { .. }
-        | Word::Restore
-        | Word::Reply => follow_up_command(view),
-        Word::Reject | Word::Abort => format!("planctl status {}", shell_word(&view.run)),
-        Word::Revise => "change the plan's file, then: planctl approve FILE".to_owned(),
-    }
 }

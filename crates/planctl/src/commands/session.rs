@@ -3,8 +3,9 @@
 use planctl_mcp::planning;
 
 use super::Context;
-use crate::args::{Format, SessionCommand};
+use crate::args::SessionCommand;
 use crate::failure::{Answer, Exit};
+use crate::flags::Format;
 use crate::show;
 
 /// Does what was asked about sessions.

@@ -47,7 +47,7 @@ pub fn parsed(text: &str, file: &Path) -> Result<CstRootNode, Failure> {
 /// Refuses a file that can't be read as what it should be.
 pub fn unreadable(place: &str, why: &str) -> Failure {
     Failure::new(Exit::Configuration, format!("could not read {place}: {why}"))
-        .help("planctl changes no file that it can't read; mend it, then try again")
+        .help("planctl changes no file that it can't read; correct it, then try again")
 }
 
 /// Ends a text with a line's end.

@@ -12,12 +12,14 @@ use planctl_server::tools::{ToolError, ToolPlace};
 use planctl_tools::Calls;
 use serde_json::Value;
 
-use super::{Context, Stop};
-use crate::args::{Format, ToolCommand};
-use crate::caller::must_be_human;
+use super::Context;
+use crate::args::ToolCommand;
 use crate::checking::helper;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
+use crate::person::must_be_human;
 use crate::show::{self, BOLD, FAINT, styled};
+use crate::stop::Stop;
 
 /// The most characters of a description in a list.
 const LINE_CHARACTERS_MAX: usize = 60;

@@ -2,7 +2,7 @@
 
 use planctl_api::wire::{TraversalEvent, TraversalView};
 
-use super::{Context, plan};
+use super::{Context, standing};
 use crate::client::Client;
 use crate::failure::{Answer, Exit};
 use crate::show::{self, BOLD, FAINT, styled};
@@ -21,7 +21,7 @@ pub async fn run(context: &Context, run: &str, exit_code: bool) -> Answer {
     if !exit_code {
         return Ok(Exit::Yes);
     }
-    Ok(plan::exit_of(&client.status(handle).await?))
+    Ok(standing::exit_of(&client.status(handle).await?))
 }
 
 fn page(way: &TraversalView) -> String {

@@ -6,9 +6,10 @@ use planctl_lang::{Code, Diagnostic, Levels};
 use planctl_server::check::Checked;
 
 use super::Context;
-use crate::args::{Format, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::checking::{self, Prober};
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show;
 
 mod github;
@@ -21,7 +22,9 @@ mod report;
 mod sarif;
 mod watch;
 
-pub use human::{counted, findings, grouped, short_digest, summary, without_agent};
+pub use human::{
+    allowed, counted, findings, grouped, is_shown, outcome, short_digest, summary, without_agent,
+};
 pub use picture::{Detail, draw, name_others, place, plan_view, unserved_roles};
 pub use plain::warnings;
 
@@ -126,5 +129,5 @@ pub fn print_reports(reports: &[planctl_lang::Report], format: Format) -> Result
 
 /// Returns how a path is typed in a command.
 fn typed(file: &Path) -> String {
-    super::plan::shell_word(&file.display().to_string())
+    show::shell_word(&file.display().to_string())
 }

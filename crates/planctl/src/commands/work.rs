@@ -6,18 +6,17 @@ use planctl_api::wire::{RunState, RunView, WaitingOn};
 use planctl_config::TerminalCall;
 use planctl_engine::Answer;
 use planctl_server::LiveActivity;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::answer_prompt::{AnswerPrompt, open_asks};
-use super::plan::shell_word;
 use crate::attention::Attention;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
 use crate::next::start_worker;
 use crate::progress::{CtrlC, Progress};
-use crate::show::{self, styled};
+use crate::show::{self, shell_word, styled};
+use crate::stop::Stop;
 use crate::terminal;
 
 pub use crate::progress::Manner;
@@ -57,7 +56,7 @@ pub struct Worked {
 }
 
 /// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for; a
-/// person at a answer_prompt is asked.
+/// person at a prompt is asked.
 pub async fn work(
     client: &Client,
     handle: Handle,
@@ -123,6 +122,7 @@ async fn work_shown(
             outcome = &mut working => break outcome?,
             news = pace(client, handle, since) => {
                 news?;
+                answer_prompt.take_if(|prompt| prompt.has_ended());
                 let opened = print_new_events(client, handle, progress, &mut since).await?;
                 // A run within this one tells nothing to this one's history.
                 if how.answers && !how.no_wait {
@@ -238,7 +238,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
         (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
-            Some(format!("{reason}; when that is mended: planctl resume {}", show::safe(&view.run)))
+            Some(format!("{reason}; once that is fixed: planctl resume {}", show::safe(&view.run)))
         }
         (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))
@@ -269,51 +269,5 @@ impl Waits {
         let is_for_people = view.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
         let due = if is_for_people { 1 } else { QUEUED_LOOKS };
         self.line.as_deref().filter(|_| self.looks == due)
-    }
-}
-
-/// Ctrl-C and SIGTERM, as requests to stop; listened for from before a run is touched. A clone hears what comes after what
-/// its origin heard.
-#[derive(Clone)]
-pub struct Stop {
-    /// How many came, and which one last.
-    came: watch::Receiver<(u32, Exit)>,
-    heard: u32,
-}
-
-impl Stop {
-    /// Begins to listen; from here on neither signal ends the process by itself.
-    pub fn listen() -> Result<Stop, Failure> {
-        let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        let mut stop = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
-        let (says, came) = watch::channel((0, Exit::Interrupted));
-        tokio::spawn(async move {
-            while !says.is_closed() {
-                let exit = tokio::select! {
-                    _ = interrupt.recv() => Exit::Interrupted,
-                    _ = terminate.recv() => Exit::Terminated,
-                    _ = stop.recv() => {
-                        terminal::stop_as_told();
-                        continue;
-                    }
-                    () = says.closed() => return,
-                };
-                says.send_modify(|(count, last)| (*count, *last) = (*count + 1, exit));
-            }
-        });
-        Ok(Stop { came, heard: 0 })
-    }
-
-    /// Waits for either; returns the exit that tells which.
-    pub async fn wait_for_signal(&mut self) -> Exit {
-        let heard = self.heard;
-        let Ok(came) = self.came.wait_for(|(count, _)| *count > heard).await.map(|came| *came) else {
-            // The runtime ends.
-            return std::future::pending().await;
-        };
-        self.heard += 1;
-        came.1
     }
 }

@@ -15,11 +15,11 @@ use planctl_server::agent_check::{Tryout, try_worker};
 
 use super::Context;
 use super::doctor;
-use super::work::Stop;
 use crate::args::{RolesCommand, WorkerCommand};
 use crate::client::{self, ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, Cell, FAINT};
+use crate::stop::Stop;
 
 /// Does what was typed.
 pub async fn run(context: &Context, command: WorkerCommand) -> Answer {

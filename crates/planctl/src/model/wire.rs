@@ -70,7 +70,7 @@ pub(super) fn vectors(value: &Value, count: usize) -> Result<Vec<Vec<f32>>, Stri
         let numbers: Option<Vec<f32>> =
             numbers.iter().map(|number| number.as_f64().map(|number| number as f32)).collect();
         let slot = place.and_then(|place| vectors.get_mut(place)).ok_or("it has more vectors than texts")?;
-        *slot = numbers.ok_or("a vector of it holds something that is no number")?;
+        *slot = numbers.ok_or("a vector of it holds something that is not a number")?;
     }
     let length = vectors.first().map_or(0, Vec::len);
     match length > 0 && vectors.iter().all(|vector| vector.len() == length) {

@@ -1,7 +1,7 @@
 //! Events and runs as people see them.
 
 use super::*;
-use planctl_api::wire::{BudgetView, LockView, RunState, SpentView, WorkedOnBy};
+use planctl_api::wire::{BudgetView, LockView, RunState, SpentView, StepView, WorkedOnBy};
 use serde_json::json;
 
 fn still(lines_max: usize) -> Look {

@@ -88,7 +88,8 @@ pub fn paragraphs(text: &str, margin: usize) -> Vec<String> {
     }
 }
 
-fn paragraphs_in(text: &str, columns: usize) -> Vec<String> {
+/// Does so for so many columns.
+pub fn paragraphs_in(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<(String, bool)> = Vec::new();
     let (mut is_code, mut goes_on) = (false, false);
     for line in text.lines() {

@@ -20,6 +20,27 @@ what stands here.
 Codes that begin with the same digit are one family. Examples that begin with a step stand below a common head: the
 frontmatter, `# Fix the login timeout`, a budget, and `## Steps`.
 
+## Allowed in the plan
+
+A comment of the plan allows a finding that is wrong, or that its author accepts, and says why:
+
+```markdown
+### 2. Run the checks
+
+<!-- planctl: allow P110 the first command only fills the log -->
+**target:** coder
+```
+
+It holds for the step that it stands in, or for the whole plan where it stands above the steps. `verify` counts what is
+allowed, `verify -v` and an approval name each finding with its reason, and so do `--json` (`allowed`) and SARIF
+(`suppressions`). Errors can't be allowed, nor can the findings that a person relies on who approves what somebody else
+wrote:
+
+GUARDED
+
+`-D CODE`, or `deny` in planctl.toml, goes before the comment. A comment without a reason, of an unknown code, or that
+allows nothing is a finding itself ([P018](P018.md)).
+
 These pages are written by `PLANCTL_DOCS=write cargo test -p planctl --test catalogue pages` from
 `crates/planctl-lang/explain/` and from what the program prints.
 ";
@@ -92,7 +113,7 @@ pub fn level(level: Severity) -> &'static str {
 }
 
 fn index() -> String {
-    let mut text = INTRODUCTION.to_owned();
+    let mut text = INTRODUCTION.replace("GUARDED", &guarded());
     for family in Code::ALL.chunk_by(|one, next| one.family() == next.family()) {
         let name = family[0].family();
         let (first, rest) = name.split_at(1);
@@ -109,9 +130,25 @@ fn index() -> String {
     text
 }
 
+// The codes that no plan allows, with the reasons.
+fn guarded() -> String {
+    let mut of_reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (code, why) in Code::ALL.iter().filter_map(|code| Some((code, code.guards()?))) {
+        match of_reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, codes)) => codes.push(code.to_string()),
+            None => of_reasons.push((why, vec![code.to_string()])),
+        }
+    }
+    let parts: Vec<String> =
+        of_reasons.iter().map(|(why, codes)| format!("- {}: {why}", codes.join(", "))).collect();
+    parts.join("\n")
+}
+
 fn page(case: &Case) -> String {
     let code = case.code;
-    let head = format!("{} · {}{}", level(code.default_level()), code.family(), mending(case));
+    let allowing =
+        if code.may_be_allowed() { " · [a plan can allow it](README.md#allowed-in-the-plan)" } else { "" };
+    let head = format!("{} · {}{}{allowing}", level(code.default_level()), code.family(), mending(case));
     let mut text = format!("# {code}: {}\n\n{head}\n\n{}\n", code.title(), case.explained.text);
     if case.explained.bad.is_none() {
         return text;

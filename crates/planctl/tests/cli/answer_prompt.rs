@@ -89,6 +89,27 @@ fn later_leaves_an_ask_open_and_enter_comes_back_to_it() {
 }
 
 #[test]
+fn a_terminal_whose_input_ended_is_not_asked_again_and_nothing_is_drawn_anew() {
+    let fixture = Fixture::new();
+    stuck(&fixture);
+    let mut seat = Seat::new(&fixture, 100, &run(WORKER));
+    seat.hear("your answer?").keys("\u{4}").hear("the input has ended; answer from elsewhere: planctl");
+    seat.hear("waiting for you: planctl approvals show ");
+    // Nothing that is typed brings the question back, and an answer from elsewhere counts.
+    seat.keys("\n");
+    let said = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "in vain"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    seat.hear("attempt 2 ").hear("waiting for you: planctl approvals show ");
+    let said = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "use the force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let (code, printed) = seat.end();
+    assert_eq!(code, 0, "{printed}");
+    assert_eq!(printed.matches("your answer?").count(), 1, "{printed}");
+    let frames: Vec<&str> = printed.split("\u{1b}[J").collect();
+    assert!(frames.windows(2).all(|pair| pair[0].trim_end() != pair[1].trim_end()), "{printed:?}");
+}
+
+#[test]
 fn an_arrow_is_no_answer_and_ctrl_c_stops_the_run_while_it_asks() {
     let fixture = Fixture::new();
     stuck(&fixture);

@@ -243,7 +243,7 @@ fn a_task_list_of_another_tool_is_named_by_verify_and_becomes_a_plan_that_verifi
         assert_eq!(said.code, 0, "{file}: {said:?}");
         assert!(said.out.starts_with("wrote plans/it.md: "), "{}", said.out);
         assert!(
-            said.out.contains("done, so no step: ")
+            said.out.contains("already done, so not imported: ")
                 && said.out.ends_with("next: planctl verify plans/it.md\n")
         );
         let said = fixture.planctl(&["plan", "verify", "plans/it.md", "--json"]);
@@ -275,7 +275,7 @@ fn what_is_no_task_list_or_is_done_is_not_imported_and_no_file_is_written_over()
         .write("done.md", "- [x] all\n")
         .write("todo.md", "- [ ] one\n");
     for (file, code, says) in [
-        ("notes.md", 1, "notes.md is no task list that planctl knows"),
+        ("notes.md", 1, "notes.md is not a task list that planctl knows"),
         ("done.md", 1, "done.md has no open task; nothing was written"),
         ("none.md", 4, "could not read none.md"),
     ] {

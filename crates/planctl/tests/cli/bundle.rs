@@ -92,13 +92,13 @@ fn a_file_that_is_no_bundle_is_named_with_its_line() {
     let whole = fixture.read("p.jsonl");
     let first = whole.lines().next().unwrap();
     for (text, problem) in [
-        (String::new(), ":1: this is no line of a bundle: it is empty"),
-        ("{}\n".to_owned(), ":1: this is no line of a bundle: missing field `is`"),
+        (String::new(), ":1: this is not a line of a bundle: it is empty"),
+        ("{}\n".to_owned(), ":1: this is not a line of a bundle: missing field `is`"),
         (
             whole.lines().skip(1).collect::<Vec<_>>().join("\n") + "\n",
-            ":1: this is no line of a bundle: it must begin with the run",
+            ":1: this is not a line of a bundle: it must begin with the run",
         ),
-        (format!("{first}\n{first}\n"), ":2: this is no line of a bundle: it holds a second run"),
+        (format!("{first}\n{first}\n"), ":2: this is not a line of a bundle: it holds a second run"),
         (whole.trim_end().to_owned(), "its end is missing"),
         (
             whole.replacen("\"version\":1", "\"version\":9", 1),

@@ -7,6 +7,9 @@ fn the_demo_shows_every_part_of_the_main_job() {
     let fixture = Fixture::new();
     let said = fixture.planctl(&["demo"]);
     assert_eq!(said.code, 0, "{said:?}");
+    for in_vain in ["next: planctl run till.md", "watch till-1"] {
+        assert!(!said.out.contains(in_vain), "till.md is gone when the demo is over: {said:?}");
+    }
     let mut rest = said.out.as_str();
     for words in [
         "── verify ──",
@@ -37,6 +40,13 @@ fn the_demo_shows_every_part_of_the_main_job() {
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
     let logs = fixture.planctl(&["plan", "logs", "till-1", "--step", "2"]);
     assert_eq!(logs.code, 0, "what it says to type next works: {logs:?}");
+    let (_, next) = said.out.rsplit_once("next:").unwrap();
+    let commands = next.lines().filter_map(|line| line.trim().strip_prefix("planctl "));
+    for command in commands.map(|line| line.split("  ").next().unwrap()) {
+        let line = format!("planctl {command}").replace("--exec", "--approve --exec");
+        let said = fixture.shell(&line);
+        assert_eq!(said.code, 0, "{line}: {said:?}");
+    }
 }
 
 #[test]

@@ -91,12 +91,28 @@ impl Fixture {
             .env("PLANCTL_STATE_DIR", self.state())
             // `just quiet`: the same without notifications.
             .envs(std::env::var_os("PLANCTL_NOTIFY").map(|word| ("PLANCTL_NOTIFY", word)))
-            .env("PLANCTL_DATABASE_URL", self.database.url())
+            .env("PLANCTL_DATABASE_URL", self.database_url())
             .env("PLANCTL_ACTOR", "ann")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// Returns the address of the fixture's database.
+    pub fn database_url(&self) -> String {
+        self.database.url()
+    }
+
+    /// Runs a line of shell in which `planctl` is the program under test.
+    #[allow(dead_code, reason = "those who type what they are told need it")]
+    pub fn shell(&self, line: &str) -> Said {
+        let planctl = self.command(&[]);
+        let line = format!("planctl() {{ {} \"$@\"; }}; {line}", env!("CARGO_BIN_EXE_planctl"));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line]).current_dir(self.path("")).env_clear().stdin(Stdio::null());
+        shell.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Said::from(shell.output().unwrap())
     }
 
     /// Runs planctl as on a host that does not offer tier 2.

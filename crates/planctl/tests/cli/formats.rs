@@ -106,6 +106,44 @@ fn sarif_carries_fixes() {
     );
 }
 
+/// A plan that allows a finding in its first step.
+fn allowing() -> String {
+    let comment = "<!-- planctl: allow P110 the first only fills the log -->";
+    let steps = [("First", "grep -q x one.txt\ntest -s one.txt", "abort")];
+    plan("One", "5 minutes", &steps).replacen("**target:**", &format!("{comment}\n**target:**"), 1)
+}
+
+#[test]
+fn findings_that_the_plan_allows_are_counted_and_named_to_who_asks() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &allowing());
+    let said = fixture.planctl(&["verify", "p.md", "-A", "P402", "-D", "warnings"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("no problems, 1 finding allowed in the plan\n"), "{said:?}");
+    assert!(!said.out.contains("P110"), "{said:?}");
+    let line = "allowed[P110]: p.md:20: a failure before the last command does not count; the plan says: the first only fills the log";
+    let verbose = fixture.planctl(&["verify", "p.md", "-v"]);
+    let told = verbose.out.lines().find(|line| line.starts_with("allowed"));
+    assert_eq!(
+        told.map(|line| line.replace(|c: char| c.is_ascii_digit(), "#")),
+        Some(line.replace(|c: char| c.is_ascii_digit(), "#"))
+    );
+    let json: Value = serde_json::from_str(&fixture.planctl(&["verify", "p.md", "--json"]).out).unwrap();
+    assert_eq!(json["allowed"][0]["finding"]["code"], "P110");
+    assert_eq!(json["allowed"][0]["reason"], "the first only fills the log");
+    let log = sarif(&fixture.planctl(&["verify", "p.md", "--format", "sarif"]));
+    let suppression = &result(&log, "P110")["suppressions"][0];
+    assert_eq!(
+        (&suppression["kind"], &suppression["justification"]),
+        (&"inSource".into(), &"the first only fills the log".into())
+    );
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().all(|one| one["suppressions"].is_array()), "all or none: {log:#}");
+    let denied = fixture.planctl(&["verify", "p.md", "-D", "P110"]);
+    assert_eq!(denied.code, 1, "{denied:?}");
+    assert!(denied.out.contains("the plan allows it; here its code is denied by name"), "{denied:?}");
+}
+
 #[test]
 fn github_gets_one_command_a_finding_with_paths_from_the_repository_s_root() {
     let fixture = Fixture::new();

@@ -126,15 +126,31 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
         ("plan verfiy x.md", "planctl plan verify"),
         ("plan events --folow", "--follow"),
         ("plan doctor", "planctl doctor"),
+        ("import tasks.md", "planctl plan import"),
+        ("draft 'a goal'", "planctl plan draft"),
+        ("generate 'a goal'", "planctl plan draft"),
+        ("waive 3", "planctl approvals waive"),
+        ("claim", "planctl item claim"),
+        ("new --template bugfix", "planctl new FILE --from TEMPLATE"),
+        ("plan new --template", "planctl new FILE --from TEMPLATE"),
+        ("approvals retry -m again", "--note TEXT"),
+        ("run x.md --auto-approve", "--approve"),
+        ("run x.md --cmd true", "--exec CMD"),
+        ("run x.md -y", "--yes"),
+        ("logs -n 5", "--tail N"),
+        ("ls --watch", "planctl watch RUN"),
     ] {
         let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
         assert_eq!(said.code, 2, "planctl {typed}: {said:?}");
         let told = said.err.lines().find(|line| line.trim_start().starts_with("tip:"));
         assert!(told.is_some_and(|told| told.contains(tip)), "planctl {typed}: {said:?}");
     }
-    for typed in ["trsut", "clena", "cleen", "plan reste", "db rest"] {
+    for typed in
+        ["trsut", "clena", "cleen", "plan reste", "db rest", "reset", "plan bogus", "run x.md --bogus"]
+    {
         let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
         assert!(said.code == 2 && !said.err.contains("tip:"), "planctl {typed}: {said:?}");
+        assert!(!said.err.contains("\n\n\n"), "no gap where a tip would stand: {said:?}");
     }
 }
 
@@ -193,6 +209,43 @@ fn edit_opens_a_plan_that_no_run_waits_with_and_verifies_it() {
     assert!(said.code == 1, "{said:?}");
     let said = fixture.planctl(&["edit", "nothing-1"]);
     assert_eq!(said.code, 4, "{said:?}");
+    let said = fixture.planctl(&["edit"]);
+    assert!(said.code == 2 && said.err.contains("next: planctl edit FILE"), "{said:?}");
+}
+
+#[test]
+fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant() {
+    let fixture = Fixture::new();
+    let text = plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]);
+    fixture.write("one/p.md", &text).write("two/p.md", &text);
+    let here = |folder: &str, words: &[&str]| {
+        fixture.planctl(&[&["-C", folder, "--workspace", "."][..], words].concat())
+    };
+    let run = ["run", "p.md", "--approve", "--no-wait", "--exec", "true"];
+    assert_eq!(here("one", &run).code, 3);
+    for words in [&["cancel", "--yes"][..], &["why"], &["logs"], &["show"], &["pause"], &["resume"]] {
+        let said = here("two", words);
+        assert_eq!(said.code, 4, "{words:?}: {said:?}");
+        assert!(said.err.contains("this workspace has none yet"), "{words:?}: {said:?}");
+        assert!(said.err.contains("next: planctl ls --all"), "{words:?}: {said:?}");
+    }
+    assert_eq!(here("one", &["cancel", "--yes"]).code, 0);
+}
+
+#[test]
+fn a_number_that_is_none_and_a_word_in_place_of_a_folder_are_said_in_plain_words() {
+    let fixture = Fixture::new();
+    for words in [&["logs", "--step", "x"][..], &["approvals", "retry", "lint-3"], &["events", "-n", "five"]]
+    {
+        let said = fixture.planctl(words);
+        assert!(said.code == 2 && said.err.contains("a whole number is expected"), "{words:?}: {said:?}");
+    }
+    for (word, next) in [("run", "planctl help run"), ("planctl", "planctl help")] {
+        let said = fixture.planctl(&["man", word]);
+        assert!(said.code == 2 && said.err.contains(&format!("next: {next}")), "{said:?}");
+        assert!(!fixture.path(word).exists(), "no folder is made");
+    }
+    assert_eq!(fixture.planctl(&["man", "./run"]).code, 0);
 }
 
 #[test]
@@ -215,6 +268,16 @@ fn completions_know_runs_asks_and_plans() {
     assert!(completed(&["planctl", "approvals", "retry", ""]).contains(&ask));
     assert!(completed(&["planctl", "new", "--from", "bug"]).contains("bugfix"));
     assert!(completed(&["planctl", "library", "show", "refac"]).contains("refactor_safe"));
+    // Another folder of the same project, and another database, are those that the line names.
+    std::fs::create_dir_all(fixture.path("elsewhere")).unwrap();
+    let here = fixture.path("").display().to_string();
+    let in_folder = completed(&["planctl", "-C", "elsewhere", "--workspace", &here, "verify", ""]);
+    assert!(!in_folder.contains("plans/p.md"), "its paths are those of the folder: {in_folder}");
+    let other = Fixture::new();
+    let nothing = completed(&["planctl", "--database-url", &other.database_url(), "status", ""]);
+    assert!(nothing.contains("@last") && !nothing.contains("p-1"), "{nothing}");
+    let there = completed(&["planctl", "status", &format!("--database-url={}", fixture.database_url()), "p"]);
+    assert!(there.contains("p-1"), "{there}");
     let script = fixture.planctl(&["completions", "bash"]);
     assert!(script.out.contains("PLANCTL_COMPLETE"), "{script:?}");
 }
@@ -248,4 +311,13 @@ fn each_project_counts_its_own_runs_and_an_answer_from_elsewhere_finds_the_right
     assert_eq!((status("one").as_str(), status("two").as_str()), (Some("waiting"), Some("cancelled")));
     let said = fixture.planctl(&["status", "p-1"]);
     assert!(said.code == 4 && said.err.contains("/one") && said.err.contains("/two"), "{said:?}");
+    // Without a number, the ask of another folder may be looked at, and not answered.
+    let inbox = fixture.planctl(&["inbox"]).out;
+    assert!(inbox.contains("WORKSPACE") && inbox.contains("/one"), "{inbox}");
+    assert_eq!(fixture.planctl(&["approvals", "show"]).code, 0);
+    for answer in ["skip", "cancel", "retry"] {
+        let said = fixture.planctl(&["approvals", answer, "--note", "no"]);
+        assert!(said.code == 4 && said.err.contains("1 is open elsewhere"), "{answer}: {said:?}");
+    }
+    assert_eq!(status("one").as_str(), Some("waiting"));
 }

@@ -89,7 +89,7 @@ fn p_78_beyond_each_bound_a_person_is_asked_and_told_which_bound_it_was() {
         (
             "",
             "200k tokens, 5 minutes",
-            "the policy chores does not approve it: its budget is 200k tokens, and 100k tokens is the most",
+            "the policy chores does not approve it: its budget is 200k tokens, and the policy allows 100k tokens",
         ),
         ("", "50k tokens", "the plan does not limit time"),
         ("steps = 1\nroles = [\"writer\"]\n", "50k tokens, 5 minutes", "the role coder works on it"),

@@ -223,6 +223,21 @@ const QUOTES: &[Quote] = &[
         now: &["ann approved the plan", "the plan is approved, so the run went to step 1"],
     },
     Quote {
+        // A plan that is approved once more keeps the marks of its run.
+        situation: |fixture| {
+            screens(fixture, "true", "escalate");
+            let again = said(fixture, &["approve", "p.md", "--exec", "true"]);
+            again + &fixture.read("p.md") + &said(fixture, &["run", "p.md"])
+        },
+        gone: &["warning[P006]", "approve by ann (already recorded) · planctl run p.md\n"],
+        now: &["planctl run --again p.md", "### 1. ✅ One", "p.md is done already"],
+    },
+    Quote {
+        situation: |fixture| said(fixture, &["init"]),
+        gone: &["--agent claude"],
+        now: &["planctl run plans/hello.md --exec CMD"],
+    },
+    Quote {
         situation: |fixture| said(fixture, &["new", "x.md", "--from", "bugfix_workflow"]),
         gone: &["there is no template"],
         now: &["wrote x.md"],

@@ -136,7 +136,7 @@ fn what_a_worktree_would_lack_is_refused_with_what_to_type() {
         assert!(said.err.contains(what) && said.err.contains(next), "{what}; {next}: {said:?}");
         assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 0, "no run was made");
     };
-    refused(5, "it is no git repository", " init && git -C");
+    refused(5, "it is not a git repository", " init && git -C");
     git(&fixture.path(""), &["init", "--quiet"]);
     refused(5, "it has no commit yet", "git -C");
     git(&fixture.path(""), &["commit", "--quiet", "--allow-empty", "-m", "none"]);

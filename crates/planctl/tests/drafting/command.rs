@@ -182,6 +182,19 @@ fn m_09_questions_of_a_draft_wait_in_the_inbox_where_there_is_a_database_and_are
 }
 
 #[test]
+fn m_09_a_draft_that_begins_anew_takes_back_what_it_asked_before() {
+    let mut unsure = good();
+    unsure["questions"] = json!([{ "text": "Which fields?", "options": [] }]);
+    let (home, service) = with(vec![Reply::Structured(unsure), Reply::Structured(good())]);
+    assert_eq!(home.planctl(&["approvals"]).code, 0);
+    assert_eq!(home.planctl(&WORDS).code, 3);
+    assert!(home.planctl(&["approvals"]).out.contains("Which fields?"), "it waits in the inbox");
+    let said = home.planctl(&more(&["--again"]));
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    assert!(home.planctl(&["approvals"]).out.contains("nothing waits"), "nobody needs its answer");
+}
+
+#[test]
 fn m_10_a_hint_has_the_draft_written_again() {
     let mut other = good();
     other["steps"][0]["task"] = json!("Teach `src/app.sh` the flag --json with two spaces.");
@@ -237,6 +250,58 @@ fn m_13_a_draft_that_is_killed_goes_on_and_pays_for_no_answer_twice() {
         "the question that had no answer, and nothing before it"
     );
     assert!(calls[2].prompt().contains("R2 has no contract"), "{}", calls[2].prompt());
+}
+
+#[test]
+fn m_13_a_draft_whose_machine_is_lost_goes_on_at_another_one_and_pays_for_no_answer_twice() {
+    let mut unsure = good();
+    unsure["questions"] = json!([{ "text": "Which fields?", "options": [] }]);
+    let (home, service) = with(vec![Reply::Structured(unsure), Reply::Structured(good())]);
+    let database = TestDatabase::migrated();
+    let (url, states) = (database.url(), ["a", "b"].map(|name| home.path(name).display().to_string()));
+    let on = |machine: usize, words: &[&str]| {
+        let variables =
+            [("PLANCTL_DATABASE_URL", url.as_str()), ("PLANCTL_STATE_DIR", states[machine].as_str())];
+        home.planctl_with(words, &variables)
+    };
+    let asked = on(0, &WORDS);
+    assert_eq!((asked.code, service.calls().len()), (3, 1), "{asked:?}");
+    std::fs::remove_dir_all(&states[0]).unwrap();
+    assert_eq!(on(1, &["approvals", "answer", "1", "--note", "all of them"]).code, 0);
+    let said = on(1, &more(&["--json"]));
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    assert!(service.calls()[1].prompt().contains("Answer: all of them"));
+    let view: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(view["spent"]["answers"], 2, "the budget is one, wherever an answer was paid: {view:#}");
+    // The first machine is back with nothing of it, and asks nobody.
+    let back = on(0, &WORDS);
+    assert_eq!((back.code, service.calls().len()), (0, 2), "{back:?}");
+}
+
+#[test]
+fn m_13_a_machine_that_was_away_takes_over_what_another_one_went_on_with() {
+    let mut other = good();
+    other["title"] = json!("The flag --json");
+    let (home, service) = with(vec![Reply::Structured(good()), Reply::Structured(other)]);
+    let database = TestDatabase::migrated();
+    let (url, states) = (database.url(), ["a", "b"].map(|name| home.path(name).display().to_string()));
+    let on = |machine: usize, words: &[&str]| {
+        let variables =
+            [("PLANCTL_DATABASE_URL", url.as_str()), ("PLANCTL_STATE_DIR", states[machine].as_str())];
+        home.planctl_with(words, &variables)
+    };
+    assert_eq!(on(0, &WORDS).code, 0);
+    let said = on(1, &more(&["--hint", "another title"]));
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    let said = on(0, &more(&["--json"]));
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    assert!(said.out.contains("The flag --json"), "{said:?}");
+    // Without the database it goes on with what it has, and says so.
+    let lost =
+        [("PLANCTL_DATABASE_URL", "postgres://127.0.0.1:1/none"), ("PLANCTL_STATE_DIR", states[0].as_str())];
+    let said = home.planctl_with(&WORDS, &lost);
+    assert!(said.err.contains("this draft is kept on this machine alone"), "{said:?}");
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
 }
 
 #[test]

@@ -170,6 +170,69 @@ fn a_model_of_a_project_that_nobody_trusts_is_not_asked() {
 }
 
 #[test]
+fn an_address_names_a_model_of_this_machine_without_any_configuration() {
+    for (form, end) in [(Form::Messages, "messages"), (Form::Chat, "chat/completions")] {
+        let home = app();
+        let service = Service::start(form, vec![Reply::Structured(good())]);
+        let address = format!("{}/v1/{end}#m-9", service.url());
+        let said = home.planctl(&["plan", "draft", GOAL, "--model", &address]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let call = &service.calls()[0];
+        assert_eq!((call.path.as_str(), &call.body["model"]), (format!("/v1/{end}").as_str(), &json!("m-9")));
+        for header in ["authorization", "x-api-key"] {
+            assert!(!call.headers.contains_key(header), "no key is known: {:?}", call.headers);
+        }
+    }
+}
+
+#[test]
+fn an_address_that_planctl_toml_has_is_asked_with_its_key_and_what_else_stands_there() {
+    let home = app();
+    let service = Service::start(Form::Messages, vec![Reply::Structured(good())]);
+    home.models(&[("writer", &service)]);
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", &service.url()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let call = &service.calls()[0];
+    assert_eq!((call.headers["x-api-key"].as_str(), &call.body["model"]), (KEY, &json!("m-1")));
+    home.models(&[("first", &service), ("second", &service)]);
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", &service.url()]);
+    assert!(said.code == 78 && said.err.contains("name one: first, second"), "{said:?}");
+    // A person is asked about each prompt to an address, too.
+    home.models(&[("writer", &service)]);
+    asks_first(&home);
+    let address = format!("{}/v1/messages#m-1", service.url());
+    waiting(&home.planctl(&["plan", "draft", "remove README.md, please", "--model", &address]));
+    assert_eq!(service.calls().len(), 1, "nothing was sent");
+}
+
+#[test]
+fn an_address_of_which_something_is_unknown_is_refused_with_what_to_write() {
+    let home = app();
+    let service = Service::start(Form::Chat, vec![Reply::Status(401, "x-a: 1", "{}")]);
+    let unfit = |address: &str| home.planctl(&["plan", "draft", GOAL, "--model", address]);
+    for (address, code, says) in [
+        ("https://models.example", 78, "end the address with /messages or /chat/completions"),
+        (
+            "https://models.example",
+            78,
+            "[models.writer]\napi = \"messages\"\nurl = \"https://models.example\"",
+        ),
+        ("https://models.example/v1/messages", 78, "https://models.example/v1/messages#MODEL"),
+        ("http://models.example/v1/messages#m", 78, "unencrypted to another machine"),
+        ("ftp://models.example/v1/messages#m", 2, "begins with https:// or http://"),
+        ("https://ann:secret@models.example/v1/messages#m", 2, "no login"),
+        ("https://models.example/v1/messages?key=secret#m", 2, "no parameters"),
+    ] {
+        let said = unfit(address);
+        assert!(said.code == code && said.err.contains(says), "{address}: {says}: {said:?}");
+        assert!(!said.err.contains("secret"), "{said:?}");
+    }
+    let said = unfit(&format!("{}/v1/chat/completions#m", service.url()));
+    assert!(said.code == 77 && said.err.contains("key_env = \"MODEL_KEY\""), "{said:?}");
+    assert!(!home.has("plans"), "nothing is written");
+}
+
+#[test]
 fn m_30_a_reviewer_of_the_rules_choice_is_asked_once_after_them() {
     let home = app();
     let mut untraced = good();

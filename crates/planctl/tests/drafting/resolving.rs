@@ -261,7 +261,7 @@ fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
 }
 
 #[test]
-fn a_plan_of_the_library_that_the_words_of_an_intent_call_for_follows_under_its_own_approval() {
+fn a_plan_of_the_library_that_the_words_of_an_intent_call_for_is_a_sub_plan() {
     let home = home();
     let triggers = "---\ntype: plan\nowner: ann\ntriggers: [announce, release notes]\n---\n\n# Announce it\n\n## Steps\n\n\
                     ### 1. Write it\n\n**target:** coder\n**task:**\nWrite it.\n\n**contract:**\n```bash\ntest -s NOTES\n```\n";
@@ -269,16 +269,24 @@ fn a_plan_of_the_library_that_the_words_of_an_intent_call_for_follows_under_its_
     let answer = json!({ "title": "x", "confidence": 0.9, "intents": [
         { "id": "a", "text": "announce the release notes" },
         { "id": "b", "text": "list issues in o/r" },
+        { "id": "c", "text": "debug the login and fix its bug" },
     ] });
     let alone = json!({ "title": "x", "confidence": 0.9, "intents": [{ "id": "a", "text": "announce the release notes" }] });
     let service = Service::start(Form::Chat, vec![Reply::Structured(answer), Reply::Structured(alone)]);
     home.models(&[("writer", &service)]);
     let view =
         home.json(&resolve("list issues and announce", &["--model", "writer", "--out", "plans/x.md"]), 0);
-    let follows = &view["steps"][1];
-    assert_eq!((&follows["kind"], &follows["words"]), (&json!("follow"), &json!("announcing")), "{view:#}");
-    assert_eq!((&follows["source"], &follows["capability"]), (&json!("library"), &Value::Null), "{view:#}");
-    assert!(home.read("plans/x.md").contains("then: announcing\n"), "{}", home.read("plans/x.md"));
+    let within = &view["steps"][0];
+    assert_eq!((&within["kind"], &within["words"]), (&json!("sub_plan"), &json!("announcing")), "{view:#}");
+    assert_eq!((&within["source"], &within["capability"]), (&json!("library"), &Value::Null), "{view:#}");
+    let text = home.read("plans/x.md");
+    for name in ["announcing", "bugfix_workflow"] {
+        assert!(text.contains(&format!("**plan:** plans/{name}.md\n")), "{text}");
+    }
+    assert!(
+        home.has("plans/bugfix_workflow.md"),
+        "an entry that is not of this project becomes a file of it"
+    );
     let words = [
         "goal",
         "resolve",

@@ -82,6 +82,34 @@ fn a_second_place_is_related_information() {
 }
 
 #[test]
+fn a_finding_can_be_allowed_where_it_is_and_waits_for_its_reason() {
+    let mut editor = Editor::new(&[]);
+    let text = plan("docs/a.md", "grep -q x docs/cause.md\ntest -s docs/cause.md");
+    let found = editor.opened("a.md", &text);
+    let lost = of_code(&found, "P110")[0].clone();
+    let uri = editor.uri("a.md");
+    let params = json!({
+        "textDocument": { "uri": uri }, "range": lost["range"], "context": { "diagnostics": [lost] }
+    });
+    let actions = editor.request("textDocument/codeAction", params);
+    let allow =
+        actions.as_array().unwrap().iter().find(|one| one["title"] == "P110: allow it here, and say why");
+    let allow = allow.unwrap_or_else(|| panic!("{actions}"));
+    assert!(allow["isPreferred"].is_null(), "{allow}");
+    let written = applied("utf-16", &text, &allow["edit"]["changes"][&uri]);
+    editor.change("a.md", 2, json!([{ "text": written }]));
+    let after = editor.findings("a.md", 2);
+    assert_eq!(
+        of_code(&after, "P018")[0]["message"].as_str().unwrap().lines().next(),
+        Some("the plan allows `P110` and does not say why: the reason is missing here")
+    );
+    let reasoned = written.replace("allow P110 -->", "allow P110 the log is for people -->");
+    editor.change("a.md", 3, json!([{ "text": reasoned }]));
+    let after = editor.findings("a.md", 3);
+    assert_eq!((of_code(&after, "P018"), of_code(&after, "P110")), (vec![], vec![]));
+}
+
+#[test]
 fn fixes_leave_a_text_without_the_finding() {
     for encoding in ["utf-8", "utf-16"] {
         let mut editor = Editor::new(&[encoding]);

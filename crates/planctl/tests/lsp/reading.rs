@@ -104,7 +104,10 @@ fn symbols_and_folds_show_the_steps() {
 fn completion_offers_fields_values_roles_and_files() {
     let mut editor = Editor::new(&[]);
     editor.write("docs/notes.md", "notes\n");
-    let text = plan("docs/n", "test -s docs/cause.md") + "**\n\n### 2. Mend\n\n**target:** \n**on_fail:** \n";
+    let text = plan("docs/n", "test -s docs/cause.md")
+        + "**\n\n### 2. Mend\n\n**target:** \n**on_fail:** \n**plan:** pl\n";
+    editor.write("plans/release.md", "# Release\n");
+    editor.write("plans/release.txt", "no plan\n");
     editor.opened("a.md", &text);
     let labels = |list: &Value| -> Vec<String> {
         let items = list["items"].as_array().unwrap();
@@ -123,6 +126,8 @@ fn completion_offers_fields_values_roles_and_files() {
     assert_eq!(labels(&roles), ["coder"]);
     let verbs = editor.at("textDocument/completion", "a.md", (30, 13));
     assert!(labels(&verbs).contains(&"abort".to_owned()), "{verbs}");
+    let plans = editor.at("textDocument/completion", "a.md", (31, 12));
+    assert_eq!(labels(&plans), ["plans/release.md"], "a sub-plan carries out a plan: {plans}");
     let statuses = editor.at("textDocument/completion", "a.md", (2, 8));
     assert_eq!(labels(&statuses), ["draft"], "planctl sets the others: {statuses}");
 }

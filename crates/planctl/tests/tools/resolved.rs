@@ -9,6 +9,11 @@ pub fn trials() -> Vec<Test> {
         ("m_16_m_25_a_goal_finds_the_tools_of_the_servers_and_its_plan_runs", a_goal_runs),
         ("m_16_a_server_that_can_not_be_asked_is_told_of_and_left_out", a_lost_server_is_left_out),
         ("m_40_a_call_that_failed_in_a_run_is_mended_as_a_revision_that_a_person_approves", a_call_is_mended),
+        (
+            "m_23_m_24_issues_are_asked_for_listed_filtered_sorted_and_shown_from_a_sentence",
+            a_goal_of_five_parts,
+        ),
+        ("m_24_a_plan_of_the_library_in_the_middle_gives_what_the_next_call_takes", a_plan_in_the_middle),
         ("m_40_a_call_that_failed_for_a_reason_outside_of_the_plan_is_not_mended", a_limit_is_no_fault),
     ]
 }
@@ -44,6 +49,86 @@ fn a_goal_runs() {
     assert!(why.contains("serves I2: list issues in acme/shop"), "{why}");
     let again = place.planctl(&["goal", "resolve", GOAL, "--again", "--out", "again.md", "--explain"]);
     assert!(again.out.contains("history"), "what served the intent before is found first: {again:?}");
+}
+
+/// The second example of the seed: what a person says, a server lists, a command of the project filters, and the end shows.
+fn a_goal_of_five_parts() {
+    let place = Place::new("effects = [\"read\"]");
+    let tools = r#"{"tools": [{"name": "list_issues", "description": "Lists the issues of a repository",
+        "annotations": {"readOnlyHint": true}, "inputSchema": {"type": "object", "required": ["repo"], "properties": {
+            "repo": {"type": "string"}, "state": {"enum": ["open", "closed", "all"]}, "perPage": {"type": "integer"}}}}]}"#;
+    place.fixture.write("issues.json", tools);
+    let own = r#"[{"name": "bugs_by_number", "about": "Keeps the bugs of issues, sorted by their numbers",
+        "command": "python3 bugs.py {issues}", "parameters": ["issues"]}]"#;
+    place.fixture.write("own.json", own);
+    let filter = "import json, sys\n\
+                  bugs = [one for one in json.loads(sys.argv[1])['issues'] if 'bug' in one['labels']]\n\
+                  print(json.dumps(sorted(bugs, key=lambda one: one['number'])))\n";
+    place.fixture.write("bugs.py", filter);
+    let intents = r#"{"title": "x", "confidence": 0.9, "intents": [
+        {"id": "a", "text": "ask for the page size", "kind": "ask", "topic": "page size"},
+        {"id": "b", "text": "ask for the state", "kind": "ask", "topic": "state"},
+        {"id": "c", "text": "list issues in acme/shop", "needs": ["a", "b"]},
+        {"id": "d", "text": "keep the bugs, sorted by number", "kind": "transform", "needs": ["c"], "tool": "bugs_by_number"},
+        {"id": "e", "text": "show them", "kind": "transform", "needs": ["d"]}]}"#;
+    place.fixture.write("intents.json", intents);
+    let goal = "list the bugs of acme/shop by number, with page size and state as I say, and show them";
+    let tools = ["--tools", "issues=issues.json", "--tools", "own.json"];
+    let by = ["goal", "resolve", goal, "--out", "plan.md", "--agent", "exec:cat intents.json"];
+    let said = place.planctl(&[&by[..], &tools].concat());
+    assert!(said.code == 0 && said.out.contains("next: planctl run plan.md"), "{said:?}");
+    let said = place.planctl(&["verify", "plan.md"]);
+    assert!(said.code == 0 && said.out.contains("no problems"), "{said:?}");
+    assert_eq!(place.planctl(&["run", "plan.md", "--approve", "--no-wait"]).code, 3);
+    let asks = place.fixture.json(&["approvals", "ls", "--json"]);
+    for ask in asks["asks"].as_array().unwrap() {
+        let is_page = ask.to_string().contains("items per page");
+        let answer = if is_page { "10" } else { "all" };
+        assert_eq!(
+            place.planctl(&["approvals", "choose", &ask["id"].to_string(), answer]).code,
+            0,
+            "{ask:#}"
+        );
+    }
+    let said = place.planctl(&["resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let call = "list_issues {\"perPage\":10,\"repo\":\"acme/shop\",\"state\":\"all\"}";
+    assert_eq!(place.asked().last().map(String::as_str), Some(call));
+    let shown = place.planctl(&["logs", "@last", "--step", "5"]).out;
+    let places: Vec<Option<usize>> =
+        ["Typo", "Crash at start", "Zoom is wrong"].iter().map(|title| shown.find(title)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{shown}");
+    assert!(!shown.contains("Add a map"), "it is no bug: {shown}");
+}
+
+/// An intent that a plan of the library serves is a step, and the call after it takes its output.
+fn a_plan_in_the_middle() {
+    let place = Place::new("effects = [\"read\"]");
+    let choosing = "---\ntype: plan\nowner: ann\ntriggers: [choose, repository]\n---\n\n# Choose a repository\n\n## Steps\n\n\
+                    ### 1. Choose\n\n**type:** call\n\n**contract:**\n```bash\nprintf acme/shop\n```\nexit_code == 0\n";
+    place.fixture.write("plans/choosing.md", choosing);
+    let intents = r#"{"title": "x", "confidence": 0.9, "intents": [
+        {"id": "a", "text": "choose the repository", "topic": "repository"},
+        {"id": "b", "text": "list issues", "needs": ["a"]}]}"#;
+    place.fixture.write("intents.json", intents);
+    let goal = "list the issues of a repository that is chosen first";
+    let resolve = ["goal", "resolve", goal, "--out", "plan.md", "--agent", "exec:cat intents.json"];
+    let said = place.planctl(&resolve);
+    assert_eq!(said.code, 0, "{said:?}");
+    let text = place.fixture.read("plan.md");
+    for part in ["**type:** sub-plan\n", "**plan:** plans/choosing.md\n", "\"repo\": \"${steps.1.output}\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let said = place.planctl(&["verify", "plan.md"]);
+    assert!(said.code == 0 && said.out.contains("no problems"), "{said:?}");
+    let said = place.planctl(&["run", "plan.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 3, "the plan within waits for an approval of its own: {said:?}");
+    assert!(!place.asked().iter().any(|call| call.starts_with("list_issues")), "{:?}", place.asked());
+    assert_eq!(place.planctl(&["approvals", "approve", &place.fixture.ask()]).code, 0);
+    let said = place.planctl(&["resume", "plan-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let asked = place.asked();
+    assert!(asked.contains(&"list_issues {\"repo\":\"acme/shop\"}".to_owned()), "{asked:?}");
 }
 
 /// Resolves a goal and runs its plan until the call has failed for good.

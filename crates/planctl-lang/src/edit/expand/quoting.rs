@@ -1,5 +1,7 @@
 //! How an item becomes one word of a script, wherever it is put in.
 
+use crate::text::{is_plain_word, shell_quoted};
+
 /// Where in a script a placeholder stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
@@ -56,14 +58,9 @@ pub(super) fn contexts(script: &str) -> Vec<(usize, Context)> {
     found
 }
 
-/// Says whether an item is a word that no shell reads as anything but itself.
-pub(super) fn is_plain(item: &str) -> bool {
-    !item.is_empty() && item.chars().all(|c| c.is_alphanumeric() || "_./:@%+,=-".contains(c))
-}
-
 /// Quotes an item so that a shell reads it as one word.
 pub(super) fn quote(item: &str) -> String {
-    if is_plain(item) { item.to_owned() } else { format!("'{}'", item.replace('\'', r"'\''")) }
+    if is_plain_word(item) { item.to_owned() } else { shell_quoted(item) }
 }
 
 #[cfg(test)]

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::numbers::Numbers;
-use super::quoting::{Context, contexts, is_plain, quote};
+use super::quoting::{Context, contexts, quote};
 
 use super::{Batches, PLACEHOLDERS, Part};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::fix::{line_end, with_line_ends};
 use crate::syntax::source::Source;
-use crate::text::{Span, Spanned, escape};
+use crate::text::{Span, Spanned, escape, is_plain_word};
 use crate::tree::parse::name_of;
 use crate::tree::workflow::{Mention, unknown_template};
 use crate::tree::{StepTree, template_key};
 
-pub(super) struct Writer<'a> {
+pub(super) struct TemplateExpander<'a> {
     pub(super) source: &'a Source,
     pub(super) numbers: Numbers,
     /// Where steps are named by their numbers, but for `needs`.
@@ -49,7 +49,7 @@ impl Filling<'_> {
     }
 }
 
-impl Writer<'_> {
+impl TemplateExpander<'_> {
     pub(super) fn write(&mut self, part: &Part<'_>, list: Option<Batches>, text: &mut String) {
         let Some(list) = list else {
             let mut edits = self.common_edits(part, self.commands.len() + 1);
@@ -244,7 +244,7 @@ impl Writer<'_> {
     }
 
     fn quoted(&mut self, part: &Part<'_>, item: &str, context: Context, span: Span) -> String {
-        if is_plain(item) && !(item.starts_with('-') && context == Context::Bare) {
+        if is_plain_word(item) && !(item.starts_with('-') && context == Context::Bare) {
             return item.to_owned();
         }
         let refuse = |message: String, help: &str| {

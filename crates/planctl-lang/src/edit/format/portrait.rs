@@ -96,8 +96,11 @@ impl Portrait {
 pub(super) fn steps_before_part(kind: PartKind, section: usize) -> usize {
     match kind {
         PartKind::Step { .. } => section + 1,
-        PartKind::Title | PartKind::Steps | PartKind::Field { .. } | PartKind::Refused | PartKind::Other => {
-            section
-        }
+        PartKind::Title
+        | PartKind::Steps
+        | PartKind::Field { .. }
+        | PartKind::Refused
+        | PartKind::Allow
+        | PartKind::Other => section,
     }
 }

@@ -33,7 +33,7 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 29] = [
+const ORDER: [Field; 32] = [
     Field::Target,
     Field::Kind,
     Field::Intent,
@@ -45,6 +45,9 @@ const ORDER: [Field; 29] = [
     Field::Workspace,
     Field::Changes,
     Field::Protects,
+    Field::Plan,
+    Field::Folder,
+    Field::Approval,
     Field::Task,
     Field::Server,
     Field::Tool,
@@ -72,6 +75,8 @@ enum Shape {
     Field(Field),
     /// A field with its entries on lines of their own.
     List(Field),
+    /// A comment that allows a finding; it comes to stand below the heading.
+    Allow,
     Other,
 }
 
@@ -93,7 +98,7 @@ struct Lines {
     end: usize,
 }
 
-struct Writer<'a> {
+struct PlanFormatter<'a> {
     source: &'a Source,
     layout: &'a Layout,
     tree: &'a PlanTree,
@@ -102,7 +107,7 @@ struct Writer<'a> {
 
 /// Writes a text anew.
 pub(super) fn write(source: &Source, before: &Portrait, cares: &[Care], levels: bool) -> String {
-    let writer = Writer { source, layout: &before.layout, tree: &before.tree, ends: line_end(source) };
+    let writer = PlanFormatter { source, layout: &before.layout, tree: &before.tree, ends: line_end(source) };
     let mut written = String::with_capacity(source.text().len() + 64);
     let last_care = cares.last().copied().unwrap_or(Care::Nothing);
     writer.frontmatter(cares[0], &mut written);
@@ -149,7 +154,7 @@ pub(super) fn write(source: &Source, before: &Portrait, cares: &[Care], levels: 
 
 /// Returns the lines that are the author's own and in no value of the tree, each with its section.
 pub(super) fn kept_lines(source: &Source, layout: &Layout, tree: &PlanTree) -> Vec<(usize, String)> {
-    let writer = Writer { source, layout, tree, ends: "\n" };
+    let writer = PlanFormatter { source, layout, tree, ends: "\n" };
     let mut section = 0;
     let mut kept = Vec::new();
     for part in writer.parts() {
@@ -157,7 +162,7 @@ pub(super) fn kept_lines(source: &Source, layout: &Layout, tree: &PlanTree) -> V
         let step = section.checked_sub(1).and_then(|step| tree.steps.get(step));
         let body = part.first + 1..part.end;
         let lines = match part.kind {
-            PartKind::Refused | PartKind::Other => part.first..part.end,
+            PartKind::Refused | PartKind::Allow | PartKind::Other => part.first..part.end,
             PartKind::Title | PartKind::Steps | PartKind::Step { .. } => body,
             PartKind::Field { field, value, .. } if writer.clean(part, field, value, step).is_none() => {
                 kept.push((section, source.slice(value).trim().to_owned()));
@@ -176,8 +181,8 @@ fn gap(above: Shape, below: Shape, wished: usize) -> usize {
         (Shape::Heading, _) | (_, Shape::Heading | Shape::Field(Field::Contract)) => 1,
         (Shape::Field(Field::Task | Field::ForEach), _) | (Shape::List(_), Shape::Field(Field::Task)) => 1,
         (
-            Shape::Field(_) | Shape::List(_) | Shape::Other,
-            Shape::Field(_) | Shape::List(_) | Shape::Other,
+            Shape::Field(_) | Shape::List(_) | Shape::Allow | Shape::Other,
+            Shape::Field(_) | Shape::List(_) | Shape::Allow | Shape::Other,
         ) => wished,
     }
 }
@@ -186,7 +191,10 @@ fn gap(above: Shape, below: Shape, wished: usize) -> usize {
 fn put_in_order(blocks: &mut [Block]) -> bool {
     let Some((heading, fields)) = blocks.split_first_mut() else { return false };
     let rank = |block: &Block| match block.shape {
-        Shape::Field(field) | Shape::List(field) => ORDER.iter().position(|known| *known == field),
+        Shape::Allow => Some(0),
+        Shape::Field(field) | Shape::List(field) => {
+            ORDER.iter().position(|known| *known == field).map(|at| at + 1)
+        }
         Shape::Heading | Shape::Other => None,
     };
     let may_move = heading.is_clean && fields.iter().all(|block| block.is_clean && rank(block).is_some());
@@ -213,7 +221,7 @@ fn take_exit_code(step: Option<&StepTree>, blocks: &mut Vec<Block>, ends: &str) 
     }
 }
 
-impl Writer<'_> {
+impl PlanFormatter<'_> {
     fn parts(&self) -> Vec<Lines> {
         let parts = &self.layout.parts;
         let ends = parts.iter().skip(1).map(|part| part.line).chain([self.source.line_count()]);
@@ -312,6 +320,10 @@ impl Writer<'_> {
             }
             PartKind::Field { field, value, in_step } => self.field(part, field, value, in_step, step),
             PartKind::Refused => (Shape::Other, self.raw(part.first..part.end), false),
+            PartKind::Allow => {
+                let lines = self.prose(part.first..part.end);
+                (Shape::Allow, lines, part.end == part.first + 1)
+            }
             PartKind::Other => {
                 let is_heading = self.text(part.first).trim_start().starts_with('#');
                 let shape = if is_heading { Shape::Heading } else { Shape::Other };

@@ -33,6 +33,10 @@ pub(super) fn one_step(proposal: &str) -> Result<String, Vec<Diagnostic>> {
         let message = "a proposal is exactly one step, and `**for_each:**` makes several".to_owned();
         return refused(Span::at(0), message, help);
     }
+    if !tree.allows.is_empty() {
+        let message = "a proposal can't allow what is found in it".to_owned();
+        return refused(Span::at(0), message, "take the comment out");
+    }
     let is_read_alike =
         bare.steps.first().is_some_and(|bare| meaning_of_step(bare) == meaning_of_step(probe));
     if is_read_alike && meaning_of_plan(bare) == meaning_of_plan(tree) {

@@ -82,7 +82,7 @@ fn always_prints(word: &Word) -> bool {
     let last = last.and_then(|pipeline| pipeline.commands.last()).and_then(Command::as_simple);
     last.is_some_and(|simple| match simple.name() {
         Some("wc") => true,
-        Some("grep") => super::Arguments::read(&simple.words[1..], "efmABCDd", &[]).has('c', "count"),
+        Some("grep") => super::arguments(&simple.words).has('c', "count"),
         Some(_) | None => false,
     })
 }

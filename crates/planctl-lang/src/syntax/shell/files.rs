@@ -2,9 +2,9 @@
 
 use super::deciding::Unseen;
 use super::following::{At, Follower};
+use super::programs::{Files, Program};
 use super::values::TOP;
-use super::walk::git_verb;
-use super::{Arguments, Script, Test, Word};
+use super::{Arguments, Call, Script, Test, Word, arguments};
 use crate::text::Span;
 
 /// The use that a script makes of a file that it names.
@@ -69,61 +69,55 @@ impl Follower<'_> {
             self.add(&words[0], Use::Reads, true);
         }
         let rest = &words[1..];
-        match name {
-            "echo" | "printf" | "export" | "cd" | "set" | "local" | "declare" | "readonly" | "trap"
-            | "command" => {}
-            "grep" | "egrep" | "fgrep" | "zgrep" => {
-                self.pattern_first(rest, "efmABCDd", &["include", "exclude", "max-count"])
+        match Program::named(name).map_or(Files::ByLook, |known| known.files) {
+            Files::ByLook => rest.iter().for_each(|word| self.add(word, Use::Reads, false)),
+            Files::None => {}
+            Files::All(how) => self.all(rest, how),
+            Files::Behind(count, how) => {
+                let read = arguments(words);
+                read.positional.into_iter().skip(count).for_each(|word| self.add(word, how, true));
             }
-            "rg" | "ag" => self.pattern_first(rest, "efmABCgtT", &["glob", "type", "max-count"]),
-            "sed" => {
-                let how = if flags(rest, 'i', "in-place") { Use::Writes } else { Use::Reads };
-                self.pattern_first_as(rest, "ef", &["expression", "file"], how);
-            }
-            "awk" | "gawk" => self.pattern_first(rest, "vFf", &[]),
-            "jq" | "yq" => self.jq(rest),
-            "perl" if flags(rest, 'i', "in-place") => {
+            Files::BehindPattern => self.behind_pattern(words, Use::Reads),
+            Files::Script if name == "perl" && flags(rest, 'i', "in-place") => {
                 let read = Arguments::read(rest, "eE", &[]);
                 read.positional.into_iter().for_each(|word| self.add(word, Use::Writes, true));
             }
-            "bash" | "sh" | "source" | "." | "python" | "python3" | "node" | "ruby" | "perl" => {
-                self.program_arguments(rest)
+            Files::Script => self.program_arguments(rest),
+            Files::Own => self.own_operands(name, words),
+        }
+        self.tools(words, at);
+    }
+
+    // Programs whose words name files in a way that no other's do.
+    fn own_operands(&mut self, name: &str, words: &[Word]) {
+        let rest = &words[1..];
+        match name {
+            "sed" => {
+                let how = if flags(rest, 'i', "in-place") { Use::Writes } else { Use::Reads };
+                self.behind_pattern(words, how);
             }
-            "ls" | "stat" => self.all(rest, Use::Tests),
-            "head" | "tail" => {
-                let read = Arguments::read(rest, "nc", &["lines", "bytes"]);
-                read.positional.into_iter().for_each(|word| self.add(word, Use::Reads, true));
-            }
+            "jq" | "yq" => self.jq(rest),
             "sort" => {
-                let read = Arguments::read(rest, "oktST", &["output", "key"]);
+                let read = arguments(words);
                 read.values("o", "output").for_each(|word| self.add(word, Use::Writes, true));
                 read.positional.into_iter().for_each(|word| self.add(word, Use::Reads, true));
             }
-            "cat" | "wc" | "diff" | "cmp" | "comm" | "sha256sum" | "sha1sum" | "md5sum" | "nl" | "tac"
-            | "file" | "readlink" | "realpath" => self.all(rest, Use::Reads),
-            "touch" | "tee" | "rm" | "mkdir" | "rmdir" | "unlink" | "shred" => self.all(rest, Use::Writes),
-            "truncate" => {
-                let read = Arguments::read(rest, "s", &["size"]);
-                read.positional.into_iter().for_each(|word| self.add(word, Use::Writes, true));
-            }
-            "chmod" | "chown" => {
-                let read = Arguments::read(rest, "", &[]);
-                read.positional.into_iter().skip(1).for_each(|word| self.add(word, Use::Writes, true));
-            }
-            "cp" | "mv" | "ln" | "install" => self.copy(name, rest),
+            "cp" | "mv" | "ln" | "install" => self.copy(name, words),
             "dd" => {
                 let to = rest.iter().filter(|word| word.raw.starts_with("of="));
                 to.for_each(|word| self.add_text(word, "of=", Use::Writes));
                 let from = rest.iter().filter(|word| word.raw.starts_with("if="));
                 from.for_each(|word| self.add_text(word, "if=", Use::Reads));
             }
-            "curl" | "wget" => {
-                let read = Arguments::read(rest, if name == "curl" { "oHXd" } else { "O" }, &["output"]);
-                let letter = if name == "curl" { "o" } else { "O" };
-                read.values(letter, "output").for_each(|word| self.add(word, Use::Writes, true));
+            "curl" => {
+                arguments(words).values("o", "output").for_each(|word| self.add(word, Use::Writes, true));
+            }
+            "wget" => {
+                let read = arguments(words);
+                read.values("O", "output-document").for_each(|word| self.add(word, Use::Writes, true));
             }
             "make" | "gmake" => {
-                let read = Arguments::read(rest, "Cfj", &["directory", "file"]);
+                let read = arguments(words);
                 let folder = self.shell.folder.clone();
                 for word in read.values("C", "directory") {
                     self.add(word, Use::Reads, true);
@@ -136,11 +130,10 @@ impl Follower<'_> {
                 let places = rest.iter().take_while(|word| !word.raw.starts_with(['-', '(', '!', '\\']));
                 places.for_each(|word| self.add(word, Use::Reads, true));
             }
-            "pytest" | "py.test" => self.pytest(rest),
-            "git" => self.git(rest),
-            _ => rest.iter().for_each(|word| self.add(word, Use::Reads, false)),
+            "pytest" | "py.test" => self.pytest(words),
+            "git" => self.git(words),
+            _ => {}
         }
-        self.tools(words, at);
     }
 
     fn all(&mut self, words: &[Word], how: Use) {
@@ -149,18 +142,11 @@ impl Follower<'_> {
         }
     }
 
-    fn pattern_first(&mut self, words: &[Word], short: &str, long: &[&str]) {
-        self.pattern_first_as(words, short, long, Use::Reads);
-    }
-
     // The first word is a pattern or a program, unless an option gives it.
-    fn pattern_first_as(&mut self, words: &[Word], short: &str, long: &[&str], how: Use) {
-        let read = Arguments::read(words, short, long);
-        let is_given = read.valued.iter().any(|(name, _)| {
-            matches!(name.as_str(), "e" | "f" | "expression" | "file" | "regexp")
-                && short.contains(name.as_str())
-                || matches!(name.as_str(), "expression" | "file" | "regexp")
-        });
+    fn behind_pattern(&mut self, words: &[Word], how: Use) {
+        let read = arguments(words);
+        let gives = |name: &str| matches!(name, "e" | "f" | "expression" | "file" | "regexp");
+        let is_given = read.valued.iter().any(|(name, _)| gives(name));
         read.values("f", "file").for_each(|word| self.add(word, Use::Reads, true));
         for word in read.positional.into_iter().skip(usize::from(!is_given)) {
             self.add(word, how, true);
@@ -195,7 +181,7 @@ impl Follower<'_> {
         if let Some(at) = module
             && words.get(at + 1).is_some_and(|word| word.raw == "pytest")
         {
-            return self.pytest(&words[at + 2..]);
+            return self.pytest(&words[at + 1..]);
         }
         let is_inline = |word: &Word| matches!(word.raw.as_str(), "-c" | "-e" | "-m" | "-lc" | "-p");
         let inline = words.iter().any(is_inline);
@@ -206,7 +192,7 @@ impl Follower<'_> {
     }
 
     fn copy(&mut self, name: &str, words: &[Word]) {
-        let read = Arguments::read(words, "tmog", &["target-directory", "mode", "owner", "group"]);
+        let read = arguments(words);
         let into: Vec<&Word> = read.values("t", "target-directory").collect();
         let count = read.positional.len();
         for (at, word) in read.positional.iter().enumerate() {
@@ -218,18 +204,13 @@ impl Follower<'_> {
     }
 
     fn pytest(&mut self, words: &[Word]) {
-        let read = Arguments::read(
-            words,
-            "kmnpcoW",
-            &["maxfail", "deselect", "ignore", "rootdir", "tb", "durations"],
-        );
+        let read = arguments(words);
         read.values("c", "config-file").for_each(|word| self.add(word, Use::Reads, true));
         read.positional.into_iter().for_each(|word| self.add(word, Use::Reads, true));
     }
 
     fn git(&mut self, words: &[Word]) {
-        let texts: Vec<&str> = std::iter::once("git").chain(words.iter().map(Word::text)).collect();
-        let Some(at) = git_verb(&texts).map(|at| at - 1) else { return };
+        let Some(at) = Call::of(words).verb_at() else { return };
         let folder = self.shell.folder.clone();
         let before = words[..at].iter().zip(&words[1..]);
         before.filter(|(word, _)| word.raw == "-C").for_each(|(_, folder)| self.change_folder(folder));

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::deciding::{Deciding, Look};
 use super::files::FileUse;
+use super::programs::Program;
 use super::values::{Input, Shell, VALUES_MAX, Value, of_text};
-use super::walk::{fails, inline_at, pipeline_fails, wrapped_commands};
+use super::walk::{fails, inline_at, pipeline_fails};
 use super::{
     Arguments, Command, Compound, CompoundKind, Item, Join, Part, Pipeline, Redirect, Script, Simple, Test,
-    Word,
+    Word, wrapped_commands,
 };
 use printed::LISTED_MAX;
 
@@ -586,12 +587,7 @@ fn is_program_without_file(words: &[Word]) -> bool {
         return false;
     }
     let Some((first, rest)) = slices.last().and_then(|slice| slice.split_first()) else { return false };
-    let is_program = first.literal.as_deref().map(program).is_some_and(|name| {
-        matches!(
-            name,
-            "bash" | "sh" | "dash" | "zsh" | "ksh" | "python" | "python3" | "node" | "ruby" | "perl" | "php"
-        )
-    });
+    let is_program = first.literal.as_deref().is_some_and(Program::is_interpreter);
     let has = |flag: &str| rest.iter().any(|word| word.raw == flag);
     let names_one = rest.iter().any(|word| !word.raw.starts_with('-')) && !has("-s");
     is_program && (!names_one || rest.iter().all(|word| word.literal.is_none() && !word.nested.is_empty()))

@@ -1,7 +1,7 @@
 //! Finds the files whose own verdict a contract asks for: scripts it runs for their exit code, and tests it names.
 
 use super::files::looks_like_path;
-use super::{Command, Script, Simple, Word};
+use super::{Command, Script, Simple, Word, all_commands};
 use crate::text::Span;
 
 /// A file, or a folder of files, that decides a contract.
@@ -46,10 +46,10 @@ fn of_simple(simple: &Simple, found: &mut Vec<Judge>) {
     if simple.name() != Some("trap") {
         simple.inline.iter().for_each(|script| of_script(script, found));
     }
-    let words = unwrapped(&simple.words);
-    let Some(program) = words.first() else { return };
+    let Some((program, arguments)) = all_commands(&simple.words).pop().and_then(<[Word]>::split_first) else {
+        return;
+    };
     let Some(name) = program.literal.as_deref() else { return };
-    let arguments = &words[1..];
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.raw.as_str()));
     match name {
         "bash" | "sh" | "dash" | "zsh" | "ksh" if !has(&["-c", "-n"]) => first_path(arguments, found),
@@ -66,34 +66,6 @@ fn of_simple(simple: &Simple, found: &mut Vec<Judge>) {
         _ if name.contains('/') && !name.starts_with(['/', '~']) => add(program, found),
         _ => {}
     }
-}
-
-// Returns the command that `uv run`, `timeout 60`, `npx`, `python -m` and their like start.
-fn unwrapped(words: &[Word]) -> &[Word] {
-    let mut words = words;
-    while let [first, rest @ ..] = words {
-        let next = rest.first().map_or("", |word| word.raw.as_str());
-        let skip = match first.raw.as_str() {
-            "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" if next == "run" => 2,
-            "pnpm" | "yarn" | "npm" | "bundle" if next == "exec" => 2,
-            "python" | "python3" if next == "-m" => 2,
-            "npx" | "bunx" | "env" | "nice" | "time" | "nohup" | "exec" | "command" | "timeout" => 1,
-            _ => return words,
-        };
-        let is_timed = first.raw == "timeout";
-        words = words.get(skip..).unwrap_or(&[]);
-        while words
-            .first()
-            .is_some_and(|word| word.raw.starts_with('-') || (skip == 1 && word.raw.contains('=')))
-        {
-            words = &words[1..];
-        }
-        let is_span = |word: &&Word| word.raw.starts_with(|first: char| first.is_ascii_digit());
-        while is_timed && words.first().filter(is_span).is_some() {
-            words = &words[1..];
-        }
-    }
-    words
 }
 
 fn first_path(arguments: &[Word], found: &mut Vec<Judge>) {
@@ -120,12 +92,15 @@ mod tests {
 
     #[test]
     fn what_is_run_for_its_exit_code_judges() {
-        let scripts: [(&str, &[&str]); 14] = [
+        let scripts: [(&str, &[&str]); 17] = [
             ("bash tests/run.sh", &["tests/run.sh"]),
             ("./check.sh && test -f a.md", &["check.sh"]),
             ("uv run pytest tests/auth/ -x", &["tests/auth"]),
             ("timeout -k 1 60 python -m pytest tests/a.py::test_one", &["tests/a.py"]),
             ("npx jest src/a.test.js", &["src/a.test.js"]),
+            ("sudo -u ada pytest tests/a.py", &["tests/a.py"]),
+            ("env CI=1 timeout 60 uv run pytest tests/a.py", &["tests/a.py"]),
+            ("git ls-files 'tests/*.sh' | xargs -n 1 bash tests/run.sh", &["tests/run.sh"]),
             ("if bash check.sh; then true; fi", &["check.sh"]),
             ("bash -c './check.sh'", &["check.sh"]),
             ("! bash repro.sh", &["repro.sh"]),

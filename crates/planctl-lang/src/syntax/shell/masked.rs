@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::status::{End, Judge, reads_lines};
-use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Word};
+use super::{
+    Call, Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Trait, Word,
+    wrapped_commands,
+};
 use crate::text::Span;
 
 /// The most checks of which it is asked whether a script passes where they fail.
@@ -32,6 +35,8 @@ pub(crate) enum Lost {
     Local,
     /// It is kept in a variable that nothing reads.
     Unread(String),
+    /// `xargs -r` runs nothing where no name comes in.
+    Empty,
     /// The script ends as expected without another check.
     Skipped,
 }
@@ -45,6 +50,7 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     walk.list(script, Context { counts: true, is_asked: false });
     let mut found = walk.found;
     found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
+    found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
 }
 
@@ -257,7 +263,8 @@ fn is_check(pipeline: &Pipeline) -> bool {
         Some(Command::Simple(simple)) => {
             let is_text = simple.redirects.iter().any(|redirect| redirect.writes)
                 && simple.redirects.iter().any(|redirect| redirect.is_document);
-            !is_text && !is_preparation(simple) && !is_display(simple) && assigned_by(simple).is_none()
+            let is_named = simple.name().is_some();
+            is_named && !is_text && !does(simple, Trait::Prepares) && !does(simple, Trait::Shows)
         }
         // A loop's body is looked at by itself.
         Some(Command::Compound(compound)) => {
@@ -268,76 +275,12 @@ fn is_check(pipeline: &Pipeline) -> bool {
     }
 }
 
-fn is_preparation(simple: &Simple) -> bool {
-    matches!(
-        simple.name(),
-        None | Some(
-            "." | "bind"
-                | "break"
-                | "chmod"
-                | "continue"
-                | "cp"
-                | "declare"
-                | "eval"
-                | "exec"
-                | "export"
-                | "getopts"
-                | "hash"
-                | "kill"
-                | "ln"
-                | "local"
-                | "mapfile"
-                | "mkdir"
-                | "mv"
-                | "pkill"
-                | "read"
-                | "readarray"
-                | "readonly"
-                | "rm"
-                | "rmdir"
-                | "shift"
-                | "source"
-                | "tar"
-                | "touch"
-                | "trap"
-                | "truncate"
-                | "type"
-                | "typeset"
-                | "ulimit"
-                | "umask"
-                | "unset"
-                | "unzip"
-                | "wait"
-        )
-    )
-}
-
-// Commands that are run for what they print into the log, or to clear away.
-fn is_display(simple: &Simple) -> bool {
-    let words = simple.texts();
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    match words.as_slice() {
-        [
-            "cat" | "tail" | "head" | "ls" | "sort" | "wc" | "ps" | "df" | "du" | "env" | "uname" | "date",
-            ..,
-        ] => true,
-        ["sed" | "find", ..] => true,
-        ["docker" | "podman", verb, ..] => {
-            matches!(*verb, "rm" | "stop" | "kill" | "logs" | "ps" | "pull" | "network" | "volume" | "images")
-        }
-        ["docker-compose" | "docker" | "podman", ..] => has(&["down", "stop", "logs", "ps"]),
-        ["git", ..] => match super::git_verb(&words).and_then(|at| words.get(at)).copied() {
-            Some("status" | "log" | "show" | "branch" | "stash" | "config" | "fetch" | "add") => true,
-            Some("diff") => !has(&["--quiet", "--exit-code", "--check"]),
-            _ => false,
-        },
-        _ => false,
-    }
+fn does(simple: &Simple, what: Trait) -> bool {
+    Call::of(&simple.words).does(what)
 }
 
 fn prints_only(command: &Command) -> bool {
-    let name = command.as_simple().and_then(Simple::name);
-    matches!(name, Some("echo" | "printf" | "true" | ":"))
+    command.as_simple().is_some_and(|simple| does(simple, Trait::Says))
 }
 
 // The variable that a command keeps something in: `n=1`, `((n++))`, `let n+=1`.
@@ -446,78 +389,44 @@ fn looks_at(pipeline: &Pipeline) -> bool {
 fn loses_status(pipeline: &Pipeline) -> bool {
     let [before @ .., last] = pipeline.commands.as_slice() else { return false };
     let Command::Simple(last) = last else { return false };
-    let swallows = match last.texts().as_slice() {
-        [
-            "tee" | "cat" | "head" | "tail" | "sort" | "uniq" | "tr" | "cut" | "sed" | "less" | "more"
-            | "column" | "nl" | "tac" | "rev" | "paste" | "fold",
-            ..,
-        ] => true,
-        ["grep", options @ ..] => options.iter().any(|option| {
-            *option == "--invert-match"
-                || (option.starts_with('-')
-                    && !option.starts_with("--")
-                    && option.contains('v')
-                    && !option.contains('q'))
-        }),
-        _ => false,
-    };
-    let prints_only = |command: &Command| match command {
-        Command::Simple(simple) => matches!(
-            simple.name(),
-            Some(
-                "echo" | "printf" | "cat" | "ls" | "date" | "seq" | "find" | "git" | "sort" | "sed" | "grep"
-            )
-        ),
-        Command::Compound(_) | Command::Function { .. } | Command::Test { .. } => false,
-    };
+    let swallows = does(last, Trait::Filters);
+    let prints_only =
+        |command: &Command| command.as_simple().is_some_and(|simple| does(simple, Trait::Prints));
     let first = before.first();
     let is_filter = last.name() == Some("grep");
     swallows
         && first.is_some_and(|first| {
-            let name = first.as_simple().and_then(Simple::name);
-            let is_text = matches!(name, Some("echo" | "printf" | "cat" | "ls" | "date" | "seq"));
+            let is_text = first.as_simple().is_some_and(|simple| does(simple, Trait::PrintsText));
             !(is_text || is_filter && prints_only(first))
         })
 }
 
 // `find … -exec grep -q x {} \;`: a command that makes or removes something is not run for its status.
 fn finds(simple: &Simple) -> bool {
-    let words = simple.texts();
-    if words.first() != Some(&"find") {
+    if simple.name() != Some("find") {
         return false;
     }
-    let starts = (0..words.len()).filter(|at| matches!(words[*at], "-exec" | "-execdir"));
-    let is_lost = |at: usize| {
-        let rest = &words[at + 1..];
-        let end = rest.iter().position(|word| matches!(*word, ";" | "+"));
-        let ends = end.is_some_and(|end| rest[end] == ";");
-        ends && matches!(
-            rest.first().copied(),
-            Some(
-                "grep"
-                    | "test"
-                    | "["
-                    | "false"
-                    | "python"
-                    | "python3"
-                    | "node"
-                    | "ruby"
-                    | "perl"
-                    | "bash"
-                    | "sh"
-                    | "diff"
-                    | "cmp"
-                    | "shellcheck"
-                    | "jq"
-                    | "pytest"
-                    | "gcc"
-                    | "php"
-            )
-        )
+    let ends = |inner: &[Word]| {
+        let behind =
+            inner.last().and_then(|last| simple.words.iter().find(|word| word.span.start >= last.span.end));
+        behind.is_some_and(|word| word.text() == ";")
     };
+    let is_lost = |inner: &&[Word]| ends(inner) && Call::of(inner).does(Trait::Checks);
     // Where it prints what passes, a later part of the pipe may look.
-    let prints = words.iter().any(|word| matches!(*word, "-print" | "-quit" | "-print0" | "-printf"));
-    !prints && starts.into_iter().any(is_lost)
+    let is_printing = |word: &&str| matches!(*word, "-print" | "-quit" | "-print0" | "-printf");
+    !simple.texts().iter().any(is_printing) && wrapped_commands(&simple.words).iter().skip(1).any(is_lost)
+}
+
+// `ls *.md | xargs -r grep -q x`, where that is all that is checked.
+fn empty(script: &Script) -> Option<Span> {
+    let [item] = script.items.as_slice() else { return None };
+    let last = item.first.commands.last()?.as_simple()?;
+    let is_all = item.rest.is_empty() && !item.first.is_negated && last.name() == Some("xargs");
+    let commands = wrapped_commands(&last.words);
+    let (outer, inner) = (commands.first()?, commands.get(1)?);
+    let own = &outer[..outer.len() - inner.len()];
+    let may_be_empty = own.iter().any(|word| matches!(word.raw.as_str(), "-r" | "--no-run-if-empty"));
+    (is_all && may_be_empty && Call::of(inner).does(Trait::Checks)).then_some(last.span)
 }
 
 // The checks that choose a way on which the script ends as expected without any other check.

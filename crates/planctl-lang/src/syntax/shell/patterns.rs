@@ -1,10 +1,16 @@
-//! Searches that say less than they seem to: patterns that every line matches, and those that match either verdict.
+//! Checks that say less than they seem to: patterns that every line matches, or either verdict, or the plan itself, and
+//! questions about variables that nothing sets.
+
+use std::collections::BTreeSet;
 
 use super::walk::each_with_expectation;
-use super::{Arguments, Command, Item, Join, Script, Simple, Test, Word, each_list, wrapped_commands};
+use super::{
+    Arguments, Command, CompoundKind, Item, Join, Part, Script, Simple, Test, Trait, Word, all_commands,
+    arguments, brings, each, each_list,
+};
 use crate::text::Span;
 
-/// A search that proves little.
+/// A check that proves little.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Doubt {
     /// Its pattern matches every line.
@@ -18,27 +24,47 @@ pub(crate) enum Doubt {
         /// A word of the other.
         bad: String,
     },
+    /// It asks whether a variable is empty that nothing sets.
+    Unset(Span, String),
+    /// It goes through all files of the workspace, and the plan is one that has its pattern.
+    ThisPlan {
+        /// The pattern.
+        span: Span,
+        /// Says that the script goes well where something is found.
+        is_wanted: bool,
+    },
 }
 
-/// Returns the searches of a script that prove little.
+/// Returns the checks of a script that prove little.
 pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
     let mut found = Vec::new();
     let mut patterns: Vec<(String, Span)> = Vec::new();
+    let set = names_set(script);
+    let goes_elsewhere = calls_any(script, &["cd", "pushd"]);
     each_with_expectation(script, true, &mut |command, is_wanted| match command {
         Command::Simple(simple) => {
-            for words in wrapped_commands(&simple.words) {
+            for words in all_commands(&simple.words) {
                 let Some(search) = Search::of(words) else { continue };
                 patterns.extend(search.patterns.iter().map(|word| (word.text().to_owned(), word.span)));
                 found.extend(search.doubt().filter(|_| is_wanted));
+                let span = search.everywhere().filter(|_| !goes_elsewhere);
+                found.extend(span.map(|span| Doubt::ThisPlan { span, is_wanted }));
+            }
+            if let (Some(test), Some(set), true) = (Test::of(simple), &set, is_wanted) {
+                found.extend(of_unset(&test, set));
             }
         }
-        Command::Test { test, .. } => found.extend(of_match(test).filter(|_| is_wanted)),
+        Command::Test { test, .. } if is_wanted => {
+            found.extend(of_match(test));
+            found.extend(set.iter().find_map(|set| of_unset(test, set)));
+        }
+        Command::Test { .. } => {}
         Command::Compound(_) | Command::Function { .. } => {}
     });
     each_list(script, &mut |list| found.extend(list.items.iter().filter_map(doubtful_alternatives)));
     // Where another search decides between the two, the first only looks at the form.
     found.retain(|doubt| match doubt {
-        Doubt::AnyLine(_) => true,
+        Doubt::AnyLine(_) | Doubt::Unset(..) | Doubt::ThisPlan { .. } => true,
         Doubt::EitherVerdict { span, .. } => !patterns.iter().any(|(pattern, other)| {
             !inside(*other, *span) && matches!(side(pattern), Some((Side::Good | Side::Bad, _)))
         }),
@@ -60,6 +86,8 @@ struct Search<'a> {
     /// Says that it prints how many lines it found, for something else to look at.
     is_count: bool,
     names_file: bool,
+    /// Says that it goes through all files, whatever they are called.
+    is_everywhere: bool,
 }
 
 impl<'a> Search<'a> {
@@ -68,9 +96,7 @@ impl<'a> Search<'a> {
         if !matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "ag") {
             return None;
         }
-        let long = ["regexp", "file", "max-count", "include", "exclude", "glob", "type"];
-        let short = if matches!(name, "rg" | "ag") { "efmABCgtT" } else { "efmABCDd" };
-        let read = Arguments::read(&words[1..], short, &long);
+        let read = arguments(words);
         let mut patterns: Vec<&Word> = read.values("e", "regexp").collect();
         let mut positional = read.positional.iter().copied();
         if patterns.is_empty() && read.values("f", "file").next().is_none() {
@@ -83,8 +109,17 @@ impl<'a> Search<'a> {
             is_extended: !name.starts_with("grep") || has('E', "extended-regexp") || has('P', "perl-regexp"),
             is_inverted: has('v', "invert-match") || has('L', "files-without-match"),
             is_count: has('c', "count"),
+            is_everywhere: is_everywhere(name, &read, positional.clone()),
             names_file: positional.next().is_some(),
         })
+    }
+
+    /// Returns the pattern where every file is looked into, and the pattern is a text that the plan has as well.
+    fn everywhere(&self) -> Option<Span> {
+        let [pattern] = self.patterns.as_slice() else { return None };
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/' | ':' | ',' | '=');
+        let text = pattern.literal.as_deref().filter(|text| !text.is_empty() && text.chars().all(is_plain));
+        text.filter(|_| self.is_everywhere && !self.is_inverted).map(|_| pattern.span)
     }
 
     fn doubt(&self) -> Option<Doubt> {
@@ -104,6 +139,82 @@ impl<'a> Search<'a> {
         let span = self.patterns.iter().map(|word| word.span).reduce(Span::to)?;
         either(&alternatives, span)
     }
+}
+
+// `grep -r x`, `rg x .`
+fn is_everywhere<'w>(name: &str, read: &Arguments<'_>, mut places: impl Iterator<Item = &'w Word>) -> bool {
+    let is_rg = matches!(name, "rg" | "ag");
+    let goes_down = is_rg || read.has('r', "recursive") || read.has('R', "dereference-recursive");
+    let narrows = |option: &str| {
+        matches!(
+            option,
+            "include" | "exclude" | "exclude-dir" | "exclude-from" | "glob" | "type" | "g" | "t" | "T"
+        )
+    };
+    let here = |word: &Word| matches!(word.text(), "." | "./");
+    // Where rg is given no place, it may search its standard input.
+    let is_here = match places.next() {
+        Some(first) => here(first) && places.all(here),
+        None => !is_rg,
+    };
+    goes_down && is_here && !read.valued.iter().any(|(option, _)| narrows(option))
+}
+
+// `[ -z "$errors" ]`, where nothing sets `errors`: a name in small letters is none of the environment.
+fn of_unset(test: &Test, set: &BTreeSet<String>) -> Option<Doubt> {
+    match test {
+        Test::And(a, b) => of_unset(a, set).or_else(|| of_unset(b, set)),
+        Test::Unary(operator, word) if operator == "-z" => {
+            let [Part::Variable(name)] = word.parts.as_slice() else { return None };
+            let is_own = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+                && !name.contains(|c: char| c.is_ascii_uppercase());
+            (is_own && !set.contains(name)).then(|| Doubt::Unset(word.span, name.clone()))
+        }
+        Test::Or(..) | Test::Not(_) | Test::Unary(..) | Test::Binary(..) => None,
+    }
+}
+
+// The names that a script may set; nothing where it reads other scripts, which may set any.
+fn names_set(script: &Script) -> Option<BTreeSet<String>> {
+    if calls_any(script, &["source", ".", "eval"]) {
+        return None;
+    }
+    let mut set = BTreeSet::new();
+    let names_in = |text: &str| -> Vec<String> {
+        let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        parts.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    each(script, &mut |command| match command {
+        Command::Simple(simple) => {
+            let assigned =
+                simple.assignments.iter().filter_map(|word| word.raw.split(['=', '+', '[']).next());
+            set.extend(assigned.map(str::to_owned));
+            set.extend(simple.arrays.iter().map(|(name, _)| name.clone()));
+            if brings(simple.name().unwrap_or_default(), Trait::Prepares)
+                || matches!(simple.name(), Some("printf" | "let" | "read"))
+            {
+                set.extend(simple.words.iter().skip(1).flat_map(|word| names_in(&word.raw)));
+            }
+            let defaults = simple.words.iter().filter(|word| word.raw.contains(":="));
+            set.extend(defaults.flat_map(|word| names_in(&word.raw)));
+        }
+        Command::Compound(compound) => {
+            set.extend(compound.variable.clone());
+            if compound.kind == CompoundKind::Arithmetic {
+                set.extend(compound.words.iter().flat_map(|word| names_in(&word.raw)));
+            }
+        }
+        Command::Function { .. } | Command::Test { .. } => {}
+    });
+    Some(set)
+}
+
+fn calls_any(script: &Script, names: &[&str]) -> bool {
+    let mut calls = false;
+    super::each_simple(script, &mut |simple| {
+        calls |= simple.name().is_some_and(|name| names.contains(&name))
+    });
+    calls
 }
 
 fn matches_all(pattern: &str) -> bool {

@@ -12,8 +12,9 @@ mod python;
 
 use super::deciding::FileLocation;
 use super::following::{At, Follower, program};
+use super::programs::started_by_runner;
 use super::values::{Value, joined, parent};
-use super::{Arguments, Word};
+use super::{Arguments, Call, Trait, Word};
 
 /// The files that a tool reads besides those that its command line names.
 #[derive(Clone, Copy, Debug)]
@@ -274,10 +275,6 @@ impl Follower<'_> {
             {
                 self.script_of(rest, at);
             }
-            "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" if next == "run" => {
-                self.run(behind(&rest[1..]), at)
-            }
-            "bundle" if next == "exec" => self.run(behind(&rest[1..]), at),
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
             "npm" | "pnpm" | "yarn" | "bun" => self.npm(program, rest, at),
             "make" | "gmake" => self.make(rest, at),
@@ -285,10 +282,14 @@ impl Follower<'_> {
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
             | "phpunit" | "tap" => self.test_files(rest),
             "go" => self.go(rest),
-            _ => {}
+            _ => {
+                if let Some(inner) = started_by_runner(words) {
+                    self.run(inner, at);
+                }
+            }
         }
         self.read_by(program, rest, at);
-        self.has_built |= makes_files(program, next);
+        self.has_built |= Call::of(words).does(Trait::Makes);
     }
 
     fn script_of(&mut self, rest: &[Word], at: At) {
@@ -434,20 +435,4 @@ fn values_of(rest: &[Word], names: &[&str]) -> Vec<Word> {
 fn behind(words: &[Word]) -> &[Word] {
     let options = words.iter().take_while(|word| word.raw.starts_with('-')).count();
     &words[options..]
-}
-
-/// Says whether a command makes files that a later one may run.
-fn makes_files(program: &str, verb: &str) -> bool {
-    match program {
-        "make" | "gmake" | "cmake" | "ninja" | "meson" | "bazel" | "just" | "rake" | "mvn" | "mvnw"
-        | "gradle" | "gradlew" | "ant" | "sbt" | "cc" | "gcc" | "g++" | "c++" | "clang" | "clang++"
-        | "rustc" | "javac" | "tsc" | "esbuild" | "webpack" | "rollup" | "docker" | "tar" | "unzip"
-        | "curl" | "wget" | "pip" | "pip3" => true,
-        "npm" | "pnpm" | "yarn" | "bun" => !matches!(verb, "test" | "t"),
-        "cargo" => matches!(verb, "build" | "b" | "install" | "run" | "r" | "xtask"),
-        "go" => matches!(verb, "build" | "install" | "generate"),
-        "dotnet" | "swift" | "zig" | "stack" | "cabal" | "mix" => verb != "test",
-        "git" => matches!(verb, "clone" | "checkout" | "submodule"),
-        _ => false,
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Script, Simple, Word};
+use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Script, Simple, Word, wrapped_commands};
 use crate::text::Span;
 
 /// Calls a function with every simple command of a script, substitutions, functions and scripts in words included.
@@ -176,99 +176,6 @@ fn brings_names(simple: &Simple) -> bool {
         None => simple.words.is_empty() && simple.assignments.iter().any(sets_path),
         Some(_) => false,
     }
-}
-
-struct Wrapper {
-    takes_value: &'static [&'static str],
-    positionals: usize,
-    takes_assignments: bool,
-}
-
-fn wrapper(name: &str) -> Option<Wrapper> {
-    let plain = |takes_value| Some(Wrapper { takes_value, positionals: 0, takes_assignments: false });
-    match name {
-        "exec" => plain(&["-a"]),
-        "command" | "builtin" | "nohup" | "setsid" | "unbuffer" => plain(&[]),
-        "time" => plain(&["-f", "-o"]),
-        "nice" => plain(&["-n"]),
-        "ionice" => plain(&["-c", "-n"]),
-        "watch" => plain(&["-n"]),
-        "strace" => plain(&["-e", "-o", "-s"]),
-        "xvfb-run" => plain(&["-n", "-s", "-e", "-f", "-p"]),
-        "stdbuf" => plain(&["-i", "-o", "-e"]),
-        "xargs" => plain(&["-I", "-n", "-P", "-L", "-d", "-a", "-s", "-E"]),
-        "env" => Some(Wrapper { takes_value: &["-u", "-C"], positionals: 0, takes_assignments: true }),
-        "sudo" | "doas" => Some(Wrapper {
-            takes_value: &["-u", "-g", "-h", "-p", "-C", "-D"],
-            positionals: 0,
-            takes_assignments: true,
-        }),
-        "timeout" => Some(Wrapper {
-            takes_value: &["-s", "-k", "--signal", "--kill-after"],
-            positionals: 1,
-            takes_assignments: false,
-        }),
-        "flock" => Some(Wrapper { takes_value: &["-w", "-E"], positionals: 1, takes_assignments: false }),
-        _ => None,
-    }
-}
-
-/// Returns the command, and, behind wrappers like `sudo`, `timeout`, `xargs` and `find -exec`, each that it starts.
-pub(crate) fn wrapped_commands(words: &[Word]) -> Vec<&[Word]> {
-    let mut found: Vec<&[Word]> = Vec::new();
-    let mut words = words;
-    while let Some(name) = words.first().and_then(|word| word.literal.as_deref()) {
-        found.push(words);
-        let asks = |word: &Word| matches!(word.raw.as_str(), "-v" | "-V");
-        if name == "command" && words.get(1).is_some_and(asks) {
-            break;
-        }
-        if name == "find" {
-            let starts = |word: &Word| matches!(word.raw.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-            for at in (0..words.len()).filter(|at| starts(&words[*at])) {
-                let rest = &words[at + 1..];
-                let ends = |word: &Word| matches!(word.text(), ";" | "+");
-                let end = rest.iter().position(ends).unwrap_or(rest.len());
-                // One level is enough: nobody nests them deeper.
-                found.extend(Some(&rest[..end]).filter(|inner| !inner.is_empty()));
-            }
-            break;
-        }
-        let Some(wrapper) = wrapper(name) else { break };
-        words = arguments_of_wrapped(&words[1..], &wrapper);
-    }
-    found
-}
-
-fn arguments_of_wrapped<'a>(words: &'a [Word], wrapper: &Wrapper) -> &'a [Word] {
-    let mut at = 0;
-    let mut positionals = wrapper.positionals;
-    while let Some(word) = words.get(at) {
-        let text = word.raw.as_str();
-        if text.starts_with('-') && text.len() > 1 {
-            at += 1 + usize::from(wrapper.takes_value.contains(&text));
-        } else if wrapper.takes_assignments && text.contains('=') && !text.starts_with('=') {
-            at += 1;
-        } else if positionals > 0 {
-            positionals -= 1;
-            at += 1;
-        } else {
-            break;
-        }
-    }
-    words.get(at..).unwrap_or_default()
-}
-
-/// Returns the place of git's verb among its words: after options like `-C DIR`.
-pub(crate) fn git_verb(words: &[&str]) -> Option<usize> {
-    let mut at = 1;
-    while let Some(word) = words.get(at) {
-        if !word.starts_with('-') {
-            return Some(at);
-        }
-        at += 1 + usize::from(matches!(*word, "-C" | "-c" | "--git-dir" | "--work-tree"));
-    }
-    None
 }
 
 /// Returns which words of a command are scripts themselves: `bash -c '…'`, `eval '…'`, `trap '…' EXIT`.

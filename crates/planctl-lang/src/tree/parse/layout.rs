@@ -36,6 +36,8 @@ pub(crate) enum PartKind {
     Field { field: Field, value: Span, in_step: bool },
     /// A field that is unknown, or given twice.
     Refused,
+    /// A comment that allows a finding.
+    Allow,
     /// Anything else: other headings, and text.
     Other,
 }

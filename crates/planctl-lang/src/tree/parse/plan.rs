@@ -58,6 +58,9 @@ impl Reader<'_> {
             | Field::Workspace
             | Field::Server
             | Field::Tool
+            | Field::Plan
+            | Field::Folder
+            | Field::Approval
             | Field::Arguments
             | Field::Status => {}
         }

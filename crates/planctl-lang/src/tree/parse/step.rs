@@ -1,6 +1,6 @@
 //! Reads the fields of a step.
 
-use planctl_engine::{Subscription, WorkKind};
+use planctl_engine::{ChildApproval, Subscription, WorkKind};
 
 use super::field::RawField;
 use super::{Reader, heading};
@@ -12,7 +12,7 @@ use crate::tree::parse::name_of;
 use crate::tree::workflow::{Kind, ToolFields};
 use crate::tree::{ContractTree, Field, Form, StepNumber, StepTree, WorkspaceMode};
 
-const KINDS: [(&str, Kind, Option<WorkKind>); 8] = [
+const KINDS: [(&str, Kind, Option<WorkKind>); 9] = [
     ("code", Kind::Task, Some(WorkKind::Code)),
     ("review", Kind::Task, Some(WorkKind::Review)),
     ("decision", Kind::Decision, None),
@@ -21,7 +21,15 @@ const KINDS: [(&str, Kind, Option<WorkKind>); 8] = [
     ("checkpoint", Kind::Checkpoint, None),
     ("join", Kind::Join, None),
     ("escalate", Kind::Escalate, None),
+    ("sub-plan", Kind::SubPlan, None),
 ];
+
+/// Returns a kind of step as authors write it.
+pub(crate) fn kind_word(kind: Kind, work: WorkKind) -> &'static str {
+    let is_kind =
+        |(_, known, of): &&(&str, Kind, Option<WorkKind>)| *known == kind && of.is_none_or(|of| of == work);
+    KINDS.iter().find(is_kind).map_or("", |(word, ..)| word)
+}
 
 impl Reader<'_> {
     pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
@@ -72,6 +80,9 @@ impl Reader<'_> {
             Field::Target => self.on_step(|step| step.target = Some(value)),
             Field::Server => self.tool_fields().server = Some(value),
             Field::Tool => self.tool_fields().tool = Some(value),
+            Field::Plan => self.on_step(|step| step.plan = Some(value)),
+            Field::Folder => self.on_step(|step| step.folder = Some(value)),
+            Field::Approval => self.take_approval(value),
             Field::Kind => self.take_kind(value),
             Field::Intent => self.on_step(|step| step.intent = Some(value)),
             Field::OnFail => self.take_on_fail(value),
@@ -193,7 +204,7 @@ impl Reader<'_> {
     }
 
     fn take_kind(&mut self, value: Spanned<String>) {
-        let word = value.value.to_lowercase();
+        let word = value.value.to_lowercase().replace('_', "-");
         match KINDS.iter().find(|(name, ..)| *name == word) {
             Some((_, kind, work)) => self.on_step(|step| {
                 (step.kind, step.work) = (Some(Spanned::new(*kind, value.span)), *work);
@@ -260,6 +271,21 @@ impl Reader<'_> {
                 let refused = refused.help("write `shared` or `worktree`");
                 let near = nearest(&value.value, ["shared", "worktree"]);
                 self.report_value(Field::Workspace, with_near(refused, value.span, near));
+            }
+        }
+    }
+
+    fn take_approval(&mut self, value: Spanned<String>) {
+        match ChildApproval::from_word(&value.value.to_lowercase()) {
+            Some(approval) => self.on_step(|step| step.approval = Some(Spanned::new(approval, value.span))),
+            None => {
+                let message = format!("`{}` is no value of `**approval:**`", escape(&value.value));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
+                let refused = refused.help(
+                    "write `ask`, or `inherit` where whoever approves this plan approves that one, too",
+                );
+                let near = nearest(&value.value, ["ask", "inherit"]);
+                self.report_value(Field::Approval, with_near(refused, value.span, near));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planctl_engine::condition::{Clause, Condition, Key, STATUS_WORDS, Test};
+use planctl_engine::condition::{Clause, Condition, Key, STATUS_WORDS, StepField, Test};
 
 use super::lint::{OF_A_KIND_MAX, Shape};
 use super::tree::{Workflow, reached};
@@ -124,6 +124,19 @@ fn doubtful(shape: &Shape<'_>, clause: &Clause, span: Span, words: &BTreeSet<&st
             let message =
                 format!("no outcome is called `{}`, so it is compared with the worker's label", escape(word));
             Some(finding(message).help(format!("did you mean `{near}`?")))
+        }
+        // The outcome of a step is compared with no label.
+        (Key::Step { node, field: StepField::Outcome }, Test::Is(word) | Test::IsNot(word))
+            if !STATUS_WORDS.contains(&word.as_str()) =>
+        {
+            // That there is no such node is told elsewhere.
+            let own = shape.named(shape.node(*shape.places.get(node.as_str())?));
+            let message = format!("no outcome is called `{}`, so {own} never has it", escape(word));
+            let help = match meant_status(word) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("outcomes are {}", STATUS_WORDS.join(", ")),
+            };
+            Some(finding(message).help(help))
         }
         (Key::Variable(name) | Key::Context(name), _) => {
             let is_family =

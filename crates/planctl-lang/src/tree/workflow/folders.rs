@@ -10,8 +10,12 @@ use crate::text::{Spanned, escape};
 
 /// Returns the folder in which a sub-plan works, as it is kept; nothing where that is the one around it.
 pub(crate) fn folder(workflow: &Workflow, node: &NodeTree) -> Option<String> {
-    let said = node.attributes.child_workdir.text().or(workflow.attributes.child_workdir.text())?;
-    kept(&said.value)
+    kept(&said_for(workflow, node)?.value)
+}
+
+/// Returns the folder of a sub-plan as it is written: its own, or its graph's.
+pub(super) fn said_for<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
+    node.attributes.child_workdir.text().or(workflow.attributes.child_workdir.text())
 }
 
 /// Returns a folder in its shortest form; nothing where that is the one it is relative to.

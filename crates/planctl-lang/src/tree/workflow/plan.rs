@@ -89,6 +89,9 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         protects: Written::list(&step.protects),
         locks: Written::list(&step.locks),
         workspace: step.workspace.clone().into(),
+        child_dotfile: step.plan.clone().into(),
+        child_workdir: step.folder.clone().into(),
+        child_approval: step.approval.clone().into(),
         work: review.map(|work| Spanned::new(work, kind.span)).into(),
         ..NodeAttributes::default()
     };

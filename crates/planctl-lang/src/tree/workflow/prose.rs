@@ -7,6 +7,7 @@ use planctl_engine::{On, WorkKind};
 
 use super::steps::ROLE;
 use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
+use super::{folders, sub_plans};
 use crate::syntax::source::Source;
 use crate::syntax::written::{Written, subscription_words};
 use crate::text::{Spanned, yaml_text};
@@ -22,7 +23,7 @@ pub struct Markdown {
 }
 
 /// Attributes that are no fields of one line or lists: they are written elsewhere, or mean nothing outside of DOT.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 18] = [
     "label",
     "shape",
     "type",
@@ -38,12 +39,15 @@ const ELSEWHERE: [&str; 15] = [
     "work",
     "result",
     "verify.value",
+    "stack.child_dotfile",
+    "stack.child_workdir",
+    "stack.child_approval",
 ];
 
 /// Writes a graph as a plan in markdown.
 pub fn to_markdown(workflow: &Workflow) -> Markdown {
     let mut lost = BTreeSet::new();
-    let numbers = Numbers::of(workflow, &mut lost);
+    let numbers = Numbers::of(workflow);
     let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: orchestrator\n");
     text.push_str(&library_keys(&workflow.library));
     text.push_str("---\n\n");
@@ -63,14 +67,15 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
         }
     }
     let is_written = |key: &str| {
-        matches!(key, "label" | "parallel_edges") || fields.iter().any(|(_, written, _)| *written == key)
+        matches!(key, "label" | "parallel_edges" | "stack.child_dotfile" | "stack.child_workdir")
+            || fields.iter().any(|(_, written, _)| *written == key)
     };
     for (key, _) in said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of the graph"));
     }
     text.push_str("\n## Steps\n");
     for node in workflow.nodes.iter().filter(|node| numbers.0.contains_key(node.id.value.as_str())) {
-        step(node, &numbers, &mut text, &mut lost);
+        step(workflow, node, &numbers, &mut text, &mut lost);
     }
     let flow = flow(workflow, &numbers, &mut lost);
     if !flow.is_empty() {
@@ -105,12 +110,9 @@ pub(crate) fn library_keys(library: &Library) -> String {
 struct Numbers<'w>(BTreeMap<&'w str, String>);
 
 impl<'w> Numbers<'w> {
-    fn of(workflow: &'w Workflow, lost: &mut BTreeSet<String>) -> Numbers<'w> {
+    fn of(workflow: &'w Workflow) -> Numbers<'w> {
         let is_step = |node: &&NodeTree| !matches!(node.kind.value, Kind::Start | Kind::Exit | Kind::Fork);
         let steps: Vec<&NodeTree> = workflow.nodes.iter().filter(is_step).collect();
-        for plan in steps.iter().filter(|node| node.kind.value == Kind::SubPlan) {
-            lost.insert(format!("`{}` runs a plan of its own", plan.id.value));
-        }
         let own: Vec<Option<u32>> = steps.iter().map(|node| node.id.value.parse().ok()).collect();
         let is_numbered = own.iter().all(Option::is_some) && own.windows(2).all(|pair| pair[0] < pair[1]);
         let number = |at: usize, node: &NodeTree| {
@@ -156,14 +158,20 @@ impl<'w> Numbers<'w> {
     }
 }
 
-fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BTreeSet<String>) {
+fn step(
+    workflow: &Workflow,
+    node: &NodeTree,
+    numbers: &Numbers<'_>,
+    text: &mut String,
+    lost: &mut BTreeSet<String>,
+) {
     let number = numbers.0.get(node.id.value.as_str()).map_or("", String::as_str);
     text.push_str(&format!("\n### {number}. {}\n\n", one_line(node.title(), "Step")));
     let kind = node.kind.value;
     let said = &node.attributes;
     let word = match kind {
         Kind::Task => said.work.is(&WorkKind::Review).then_some("review"),
-        Kind::SubPlan => Some(Kind::Call.word()),
+        Kind::SubPlan => Some("sub-plan"),
         Kind::Start
         | Kind::Decision
         | Kind::Human
@@ -209,6 +217,9 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
         text.push_str(&format!("**{key}:**\n"));
         entries.iter().for_each(|entry| text.push_str(&format!("- {entry}\n")));
     }
+    if kind == Kind::SubPlan {
+        sub_plan_fields(workflow, node, text);
+    }
     let task = if kind == Kind::Escalate { &said.escalate } else { &said.prompt };
     if let Some(task) = task.text() {
         text.push_str(&format!("\n**task:**\n{}\n", task.value.trim()));
@@ -225,6 +236,20 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
     };
     for (key, _) in said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of `{}`", node.id.value));
+    }
+}
+
+/// Writes what a sub-plan carries out; a plan in markdown has no such settings for all of its sub-plans.
+fn sub_plan_fields(workflow: &Workflow, node: &NodeTree, text: &mut String) {
+    let fields = [
+        ("plan", sub_plans::file(workflow, node).map(|file| file.value.clone())),
+        ("folder", folders::folder(workflow, node)),
+        ("approval", node.attributes.child_approval.text().map(|approval| approval.value.clone())),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            text.push_str(&format!("**{name}:** {}\n", one_line(&value, "")));
+        }
     }
 }
 

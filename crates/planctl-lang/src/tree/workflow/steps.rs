@@ -6,10 +6,11 @@ use planctl_engine::WorkKind;
 
 use super::pipeline::inner_place;
 use super::tree::{Kind, NodeTree, Workflow};
+use super::{folders, sub_plans};
 use crate::syntax::dot::NodeAttributes;
 use crate::syntax::source::Source;
 use crate::syntax::written::VerifyType;
-use crate::text::{Span, Spanned};
+use crate::text::{Span, Spanned, shell_quoted};
 use crate::tree::parse::budget_of;
 use crate::tree::{ContractTree, Frontmatter, OnFail, PlanTree, StepNumber, StepTree, Then, WorkspaceMode};
 
@@ -75,6 +76,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         | Kind::SubPlan
         | Kind::Exit => None,
     };
+    let is_sub_plan = kind == Kind::SubPlan;
     // A call is nothing but its command.
     let is_bare = matches!(kind, Kind::Call | Kind::Decision);
     StepTree {
@@ -97,6 +99,9 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         protects: said.protects.entries(),
         subscriptions: said.subscriptions.entries(),
         workspace: said.workspace.spanned().filter(|mode| mode.value == WorkspaceMode::Worktree),
+        plan: is_sub_plan.then(|| sub_plans::file(workflow, node).cloned()).flatten(),
+        folder: is_sub_plan.then(|| folders::said_for(workflow, node).cloned()).flatten(),
+        approval: is_sub_plan.then(|| said.child_approval.spanned()).flatten(),
         ..StepTree::new(Spanned::new(StepNumber::Fixed(number), here), heading, title)
     }
 }
@@ -177,6 +182,5 @@ fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
 fn checked_file(node: &NodeTree) -> Option<Spanned<String>> {
     let is_asked = node.attributes.verify_type.is(&VerifyType::FileExists);
     let path = node.attributes.verify_value.text().filter(|_| is_asked)?;
-    let quoted = path.value.replace('\'', "'\\''");
-    Some(Spanned::new(format!("test -e '{quoted}'"), path.span))
+    Some(Spanned::new(format!("test -e {}", shell_quoted(&path.value)), path.span))
 }

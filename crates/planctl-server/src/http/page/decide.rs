@@ -49,7 +49,7 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
         ["asks", _, "edit"] => PLAN_FORM_BYTES_MAX,
         _ => FORM_BYTES_MAX,
     };
-    let (bytes, _held) = guard::read_body(&visit.door.api, visit.peer, body, bytes_max).await?;
+    let (bytes, _held) = guard::read_body(&visit.state.api, visit.peer, body, bytes_max).await?;
     let fields = Fields(pairs(&bytes));
     if segments == ["sign-in"] {
         return session::sign_in(visit, address, fields.get("token")).await;
@@ -203,7 +203,7 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
         "choose" => AnswerWord::Choose { option: draft.option.clone() },
         "raise" => AnswerWord::Raise { by: parse_raise(draft)? },
         "" => return Err(bad("choose an answer".to_owned())),
-        other => return Err(bad(format!("{other:?} is no answer"))),
+        other => return Err(bad(format!("{other:?} is not an answer"))),
     };
     let note = Some(draft.note.clone()).filter(|note| !note.is_empty());
     let accept_changed = fields.all("accept").map(str::to_owned).collect();

@@ -29,14 +29,14 @@ pub(super) async fn page(visit: &Visit, address: &Address) -> Result<String, Pro
         return screens::draw(visit, address).await;
     }
     let drawn = for_many(visit, address).await?;
-    Ok(visit.door.marks.fill(&drawn.html, visit.session()?.reader(), &secret()))
+    Ok(visit.state.marks.fill(&drawn.html, visit.session()?.reader(), &secret()))
 }
 
 /// Draws the page at an address, or takes what was drawn for another reader as late as this visit asks for.
 pub(super) async fn for_many(visit: &Visit, address: &Address) -> Result<Arc<Drawn>, Problem> {
     let name = visit.shared_name(&address.whole())?;
     let anybody = visit.of_anybody();
-    visit.door.drawings.of(&name, visit.since(), Drawn::of(&anybody, address)).await
+    visit.state.drawings.of(&name, visit.since(), Drawn::of(&anybody, address)).await
 }
 
 /// Says that all readers of a scope find the same there. A page that tells of a decision, or holds what somebody fills in, is

@@ -39,7 +39,7 @@ pub(super) async fn stream(visit: &Visit, address: &Address) -> Result<Response,
     visit.session()?;
     let page =
         address.query("page").ok_or_else(|| Problem::new(Code::BadRequest, "`page` names the page"))?;
-    let (api, page) = (&visit.door.api, Address::parse(page));
+    let (api, page) = (&visit.state.api, Address::parse(page));
     let viewer = Viewer {
         news: news_of(visit, &page).await?,
         page,
@@ -57,7 +57,7 @@ pub(super) async fn stream(visit: &Visit, address: &Address) -> Result<Response,
 
 /// Listens to what changes a page: of one run, or of all.
 async fn news_of(visit: &Visit, page: &Address) -> Result<Listener, Problem> {
-    let store = visit.door.api.server_node().store();
+    let store = visit.state.api.server_node().store();
     let run = match page.segments().as_slice() {
         ["runs", run, ..] => screens::id_of(visit, page, run).await?,
         _ => return Ok(store.listen(News::Any)),

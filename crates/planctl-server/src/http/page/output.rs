@@ -15,14 +15,14 @@ use super::visit::Visit;
 type Names<'a> = (&'a str, &'a str, &'a str);
 
 /// An output, and the attempt that it is of.
-struct Found {
+struct FoundOutput {
     run: String,
     attempt: AttemptView,
     output: Output,
     text: String,
 }
 
-impl Found {
+impl FoundOutput {
     fn file_name(&self) -> String {
         let run = file_name_of(&self.run);
         let (step, attempt) = (self.attempt.step.number, self.attempt.attempt);
@@ -73,7 +73,7 @@ async fn find_output(
     address: &Address,
     (run, step, attempt): Names<'_>,
     output: &str,
-) -> Result<Found, Problem> {
+) -> Result<FoundOutput, Problem> {
     let output = Output::of(output).ok_or_else(|| not_found("there is no such output"))?;
     let route = route_of(visit, address, run).await?;
     let name: RunName = visit.get(&format!("{route}/name")).await?;
@@ -86,7 +86,7 @@ async fn find_output(
             output.text(&attempt).ok_or_else(|| not_found("the attempt has no such output"))?.to_owned()
         }
     };
-    Ok(Found { run: name.run, attempt, output, text })
+    Ok(FoundOutput { run: name.run, attempt, output, text })
 }
 
 /// Returns the prompt of an attempt; one that was delivered from another machine is kept there.

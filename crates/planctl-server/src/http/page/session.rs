@@ -10,7 +10,7 @@ use planctl_web::{Form, Reader, ReaderMarks};
 use tokio::time::Instant;
 
 use super::visit::Visit;
-use super::{Address, ApiState, Door, guard, html, screens, see_other};
+use super::{Address, ApiState, PageState, guard, html, screens, see_other};
 use crate::http::guard::hash_of;
 use crate::http::problem::of_store;
 
@@ -37,13 +37,13 @@ impl Session {
     ///
     /// A browser that asks often has its session looked up once in a moment.
     pub(super) async fn of(
-        door: &Door,
+        state: &PageState,
         headers: &HeaderMap,
         since: Instant,
     ) -> Result<Option<Session>, Problem> {
         let Some(cookie) = cookie(headers) else { return Ok(None) };
         let name = hash_of(&[b"a session of the page", cookie.as_bytes()]);
-        door.sessions.of(&name, since, Session::shown(&door.api, cookie)).await
+        state.sessions.of(&name, since, Session::shown(&state.api, cookie)).await
     }
 
     async fn shown(api: &ApiState, cookie: &str) -> Result<Option<Session>, Problem> {
@@ -125,10 +125,10 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 /// Signs in with a token that somebody pasted.
 pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Result<Response, Problem> {
     let token = token.trim();
-    match Session::from_secret(&visit.door.api, token).await? {
+    match Session::from_secret(&visit.state.api, token).await? {
         Some((session, _)) => Ok(sign_in_response(visit, &session.secret)),
         None => {
-            let refused = "This is no token that holds and may read.";
+            let refused = "This token is not valid, or may not read.";
             Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(address, Some(refused))))
         }
     }
@@ -136,7 +136,7 @@ pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Re
 
 /// Signs in with a link that was made for somebody at this machine, and is used up by it.
 pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem> {
-    let api = &visit.door.api;
+    let api = &visit.state.api;
     // An agent can read the link on this machine, in a list of processes for instance.
     guard::refuse_agents(api, visit.peer, false).await?;
     let Some(visitor) = api.page().redeem_link(code, crate::clock::instant()) else {
@@ -162,8 +162,8 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
 /// in use elsewhere, and holds on.
 pub(super) async fn sign_out(visit: &Visit) -> Result<Response, Problem> {
     if let Some(token) = &visit.session()?.own_token {
-        visit.door.api.server_node().store().revoke_token(token).await.map_err(of_store)?;
-        visit.door.api.page().note_decision();
+        visit.state.api.server_node().store().revoke_token(token).await.map_err(of_store)?;
+        visit.state.api.page().note_decision();
     }
     let forgotten = format!("{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict");
     Ok(with_cookie(see_other("/sign-in"), &forgotten))

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::session::Session;
-use super::{Door, guard};
+use super::{PageState, guard};
 use crate::clock;
 use crate::http::capacity::StrangerSlot;
 use crate::http::guard::{KEY_HEADER, Peer};
@@ -31,7 +31,7 @@ const SHARED_FOR: Duration = Duration::from_millis(50);
 /// One request of a browser.
 #[derive(Clone)]
 pub(super) struct Visit {
-    pub(super) door: Arc<Door>,
+    pub(super) state: Arc<PageState>,
     pub(super) peer: Peer,
     pub(super) session: Option<Session>,
     pub(super) headers: HeaderMap,
@@ -44,22 +44,22 @@ pub(super) struct Visit {
 
 impl Visit {
     /// Lets a browser in that calls this daemon by its name; finds its session, where it has one.
-    pub(super) async fn begin(door: Arc<Door>, parts: &Parts) -> Result<Visit, Problem> {
+    pub(super) async fn begin(state: Arc<PageState>, parts: &Parts) -> Result<Visit, Problem> {
         let peer = parts.extensions.get::<Peer>().copied();
         let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
-        guard::refuse_strangers(&door.api, &peer, parts)?;
+        guard::refuse_strangers(&state.api, &peer, parts)?;
         let now = clock::instant();
-        let since = now.checked_sub(SHARED_FOR).unwrap_or(now).max(door.api.page().decided_at());
-        let session = Session::of(&door, &parts.headers, since).await?;
+        let since = now.checked_sub(SHARED_FOR).unwrap_or(now).max(state.api.page().decided_at());
+        let session = Session::of(&state, &parts.headers, since).await?;
         let stranger = parts.extensions.get::<StrangerSlot>().cloned();
         let headers =
             OF_BROWSER.into_iter().filter_map(|name| Some((name.clone(), parts.headers.get(name)?.clone())));
-        Ok(Visit { door, peer, session, headers: headers.collect(), since, is_of_anybody: false, stranger })
+        Ok(Visit { state, peer, session, headers: headers.collect(), since, is_of_anybody: false, stranger })
     }
 
     /// Refuses where the token of the session was revoked or has run out meanwhile.
     pub(super) async fn session_still_holds(&self) -> Result<(), Problem> {
-        Session::still_holds(&self.door.api, self.session()?).await
+        Session::still_holds(&self.state.api, self.session()?).await
     }
 
     /// Returns the session.
@@ -69,18 +69,18 @@ impl Visit {
 
     /// Returns the same browser's visit once more, whose answers are no older than this.
     pub(super) fn again(&self, since: Instant) -> Visit {
-        Visit { since: since.max(self.door.api.page().decided_at()), ..self.clone() }
+        Visit { since: since.max(self.state.api.page().decided_at()), ..self.clone() }
     }
 
     /// Returns a visit that draws a page for all readers of the session's scope: marks stand in the reader's place.
     pub(super) fn of_anybody(&self) -> Visit {
-        let session = self.session.as_ref().map(|session| session.of_anybody(&self.door.marks));
+        let session = self.session.as_ref().map(|session| session.of_anybody(&self.state.marks));
         Visit { session, is_of_anybody: true, ..self.clone() }
     }
 
     /// Makes the key of a page's forms, under which what they ask for is done once.
     pub(super) fn new_key(&self) -> String {
-        if self.is_of_anybody { self.door.marks.key().to_owned() } else { secret() }
+        if self.is_of_anybody { self.state.marks.key().to_owned() } else { secret() }
     }
 
     /// Names an address for its readers of one scope, who see the same there.
@@ -96,7 +96,7 @@ impl Visit {
     /// Takes the answer of a route of the API that others of the same scope asked for a moment ago, or asks it.
     pub(super) async fn look<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
         let (name, asked) = (self.shared_name(path)?, self.bytes(Method::GET, path, None, Body::empty()));
-        read(&self.door.answers.of(&name, self.since, asked).await?)
+        read(&self.state.answers.of(&name, self.since, asked).await?)
     }
 
     /// Asks a route of the API.
@@ -154,7 +154,7 @@ impl Visit {
         if let Some(stranger) = &self.stranger {
             request.extensions_mut().insert(stranger.clone());
         }
-        let (head, body) = route_request(self.door.v1.clone(), request).await.into_parts();
+        let (head, body) = route_request(self.state.v1.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| defect(error.to_string()))?;
         if head.status.is_success() {

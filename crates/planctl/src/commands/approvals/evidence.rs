@@ -3,10 +3,9 @@
 use planctl_api::wire::{ApprovedView, AskPage, AskView, AttemptSummary, ChangedFile, WorkspaceChanges};
 use planctl_api::words;
 
-use super::heading;
-use crate::commands::plan::shell_word;
+use super::page::heading;
 use crate::gutter::{self, Cut};
-use crate::show::{self, Cell, FAINT, styled};
+use crate::show::{self, Cell, FAINT, shell_word, styled};
 
 /// The most lines of a diff that are shown unless more is asked for.
 const DIFF_LINES: usize = 24;

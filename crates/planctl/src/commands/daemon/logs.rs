@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::commands::Stop;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
+use crate::stop::Stop;
 
 /// How much of a long log is read to find its last lines.
 const READ_MAX: u64 = 4 * 1024 * 1024;

@@ -9,7 +9,7 @@ use planctl_server::singleton::SingletonState;
 use super::read_singleton;
 use crate::api::{Access, Address, Api, Silence};
 use crate::client;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, CARE, GOOD, styled};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{daemon_arguments, refuse_long, refuse_remote};
 use crate::args::AtOnce;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, GOOD, styled};
 
@@ -14,7 +14,7 @@ const NAME: &str = "planctl.service";
 /// Begins every unit that was written here; the digest of all after that line follows. One whose text has another is
 /// somebody's work and never overwritten.
 const OURS: &str =
-    "# Written by `planctl daemon install-service`, which writes it anew while nobody changes it: ";
+    "# Written by `planctl daemon install-service`, which rewrites it as long as nobody changes it: ";
 
 /// The options of the command line.
 #[derive(Clone, Debug)]
@@ -153,7 +153,7 @@ fn unit_text(unit: &Unit<'_>) -> Result<String, Failure> {
         Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) => {
             format!("# Whose rights the daemon has, and all that it starts.\nUser={name}\n")
         }
-        Some(name) => return Err(Failure::usage(format!("`{}` is no user's name", show::safe(name)))),
+        Some(name) => return Err(Failure::usage(format!("`{}` is not a user's name", show::safe(name)))),
         None if unit.is_system => {
             "# Workers and contracts have root's rights; better: User=NAME, the person whose workspaces \
              it serves.\n#User=\n"

@@ -6,7 +6,7 @@ use planctl_planner::FailedRun;
 
 use super::kept::Record;
 use crate::client::{Client, Handle};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
 
@@ -26,7 +26,7 @@ pub(super) async fn record_failed_run(
         Ok(_) => Ok(()),
         Err(times) => {
             let failure =
-                Failure::new(Exit::No, format!("the draft was mended {times} times, and fails again"));
+                Failure::new(Exit::No, format!("the draft was repaired {times} times, and fails again"));
             Err(failure.help("say what has to be different: --hint '…', or change the plan yourself"))
         }
     }

@@ -8,9 +8,10 @@ use planctl_engine::Answer;
 
 use super::kept::Kept;
 use crate::client::Client;
-use crate::commands::approvals::prompt_drawn;
-use crate::commands::plan::{recorded_exit, recorded_word};
-use crate::commands::{Context, decide};
+use crate::commands::approvals::page::prompt_drawn;
+use crate::commands::recorded::{recorded_exit, recorded_word};
+use crate::context::Context;
+use crate::decide;
 use crate::failure::{Exit, Failure};
 use crate::show;
 
@@ -109,6 +110,24 @@ impl<'a> Inbox<'a> {
     }
 }
 
+impl Inbox<'_> {
+    /// Takes back what a draft asked before it began anew; prompts, where its models ask about them.
+    pub async fn take_back(
+        &self,
+        context: &Context,
+        asked: &BTreeMap<String, u64>,
+        has_prompts: bool,
+    ) -> Result<(), Failure> {
+        let prompt = has_prompts.then_some(PROMPT);
+        let slots: Vec<&str> = asked.keys().map(String::as_str).chain(prompt).collect();
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let client = Client::open(context).await?;
+        self.open(&client, slots.into_iter().map(|slot| call(slot, None)).collect()).await.map(drop)
+    }
+}
+
 fn call(slot: &str, question: Option<DraftQuestion>) -> DraftAskCall {
     DraftAskCall { slot: slot.replace('/', "-"), question }
 }
@@ -125,7 +144,7 @@ fn heard(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
     let by = show::safe(&answer.by);
     let note = answer.note.as_deref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
     let failure = Failure::new(Exit::No, format!("{by} rejected the prompt to {name} (ask {ask}){note}"));
-    Err(failure.help("nothing was sent; --again begins anew, with a prompt of its own"))
+    Err(failure.help("nothing was sent; --again starts over, with a new prompt"))
 }
 
 async fn answered(
@@ -194,7 +213,7 @@ fn meant<'t>(ask: &AskView, text: &'t str) -> (Answer, Option<&'t str>) {
 pub fn given(answers: &[String], form: &str) -> Result<Vec<(String, String)>, Failure> {
     let read = |answer: &String| match answer.split_once('=') {
         Some((id, text)) => Ok((id.to_owned(), text.to_owned())),
-        None => Err(Failure::usage(format!("`{}` is no answer", show::safe(answer))).help(form)),
+        None => Err(Failure::usage(format!("`{}` is not an answer", show::safe(answer))).help(form)),
     };
     answers.iter().map(read).collect()
 }

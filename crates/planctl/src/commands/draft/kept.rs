@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use planctl_lang::digest_of_text;
@@ -21,6 +22,8 @@ const FOLDER: &str = "drafts";
 /// How many drafts are kept.
 const KEPT: usize = 200;
 const RECORD: &str = "draft.json";
+/// Begins the line with the version.
+const VERSION: &str = "version ";
 /// The folder of what resolved intents, and how that went.
 const HISTORY: &str = "goals";
 
@@ -40,7 +43,39 @@ pub struct Record {
 pub struct Kept {
     key: String,
     folder: PathBuf,
+    /// Where it stands against its copy in the database.
+    pub(super) copy: Mutex<CopyState>,
     _lock: File,
+}
+
+/// Where a draft stands against its copy in the database.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CopyState {
+    /// The version that the database has, as far as this process knows.
+    pub known: u64,
+    /// Says that the database gave no answer.
+    pub is_alone: bool,
+}
+
+/// The text of a record, and how often it was kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Text {
+    pub version: u64,
+    pub record: String,
+}
+
+impl Text {
+    /// Reads a file: a line with the version, and the record.
+    fn of_file(text: &str) -> Text {
+        let parted = text.strip_prefix(VERSION).and_then(|rest| rest.split_once('\n'));
+        let parted = parted.and_then(|(version, record)| Some((version.parse().ok()?, record)));
+        let (version, record) = parted.unwrap_or((0, text));
+        Text { version, record: record.to_owned() }
+    }
+
+    fn to_file(&self) -> String {
+        format!("{VERSION}{}\n{}", self.version, self.record)
+    }
 }
 
 impl Kept {
@@ -66,7 +101,7 @@ impl Kept {
             Err(error) => return Err(failed(error.into())),
         }
         forget_oldest(&all, &folder);
-        Ok(Kept { key: name, folder, _lock: lock })
+        Ok(Kept { key: name, folder, copy: Mutex::default(), _lock: lock })
     }
 
     /// Returns the key that tells the draft from others of its workspace.
@@ -86,42 +121,53 @@ impl Kept {
         let lock = taken().map_err(|error| {
             Failure::new(Exit::Temporary, format!("could not use {}: {error}", folder.display()))
         })?;
-        Ok(Kept { key: HISTORY.to_owned(), folder, _lock: lock })
+        Ok(Kept { key: HISTORY.to_owned(), folder, copy: Mutex::default(), _lock: lock })
     }
 
     /// Returns the record, where there is one that this planctl can read.
     pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
-        let path = self.folder.join(RECORD);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(Failure::new(
-                    Exit::Temporary,
-                    format!("could not read {}: {error}", path.display()),
-                ));
-            }
-        };
-        serde_json::from_str(&text).map(Some).map_err(|error| {
-            Failure::new(Exit::Temporary, format!("could not read {}: {error}", path.display()))
-                .help("begin from nothing: --again")
-        })
+        let Some(text) = self.text()? else { return Ok(None) };
+        serde_json::from_str(&text.record)
+            .map(Some)
+            .map_err(|error| self.failure("read", &error).help("begin from nothing: --again"))
     }
 
-    /// Stores the record: whole, or as it was.
+    /// Returns the text of the record.
+    pub(super) fn text(&self) -> Result<Option<Text>, Failure> {
+        match std::fs::read_to_string(self.folder.join(RECORD)) {
+            Ok(text) => Ok(Some(Text::of_file(&text))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failure("read", &error)),
+        }
+    }
+
+    /// Stores the record: whole, or as it was. One that did not change keeps its version.
     pub fn write(&self, record: &impl Serialize) -> Result<(), Failure> {
-        let path = self.folder.join(RECORD);
+        let record = serde_json::to_string(record).map_err(|error| self.failure("write", &error))?;
+        // A text that can't be read is written over.
+        let before = self.text().ok().flatten();
+        let version = before.as_ref().map_or(0, |before| before.version) + 1;
+        match before {
+            Some(before) if before.record == record => Ok(()),
+            Some(_) | None => self.put(&Text { version, record }),
+        }
+    }
+
+    /// Stores the text of a record: whole, or as it was.
+    pub(super) fn put(&self, text: &Text) -> Result<(), Failure> {
         let stored = || -> std::io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-            serde_json::to_writer(&mut file, record)?;
-            file.flush()?;
+            file.write_all(text.to_file().as_bytes())?;
             file.as_file().sync_all()?;
-            file.persist(&path)?;
+            file.persist(self.folder.join(RECORD))?;
             Ok(())
         };
-        stored().map_err(|error| {
-            Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
-        })
+        stored().map_err(|error| self.failure("write", &error))
+    }
+
+    fn failure(&self, verb: &str, error: &dyn std::fmt::Display) -> Failure {
+        let path = self.folder.join(RECORD);
+        Failure::new(Exit::Temporary, format!("could not {verb} {}: {error}", path.display()))
     }
 
     /// Stores the text of an answer that became no draft, for a person to read.

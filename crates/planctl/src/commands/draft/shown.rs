@@ -9,24 +9,23 @@ use planctl_api::wire::draft::{
 };
 use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule};
 
-use super::writer::{Writer, dollars};
-use crate::commands::plan::shell_word;
-use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+use super::writer::{DraftWriter, dollars};
+use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, shell_word, styled};
 
 /// The most characters of a requirement and of a contract on one line.
 const CHARACTERS_MAX: usize = 90;
 
 /// Begins the view of a draft with what every end of it has.
-pub fn view(conversation: &Conversation, writer: &Writer, findings: &[Finding]) -> DraftView {
+pub fn view(conversation: &Conversation, writer: &DraftWriter, findings: &[Finding]) -> DraftView {
     let spent = conversation.spent();
     let goal = &conversation.brief().goal;
     DraftView {
         goal: goal.text.clone(),
         state: DraftState::GivenUp,
         strategy: match writer {
-            Writer::Pattern => DraftStrategy::Pattern,
-            Writer::Model(_) => DraftStrategy::Model,
-            Writer::Agent(..) => DraftStrategy::Agent,
+            DraftWriter::Pattern => DraftStrategy::Pattern,
+            DraftWriter::Model(_) => DraftStrategy::Model,
+            DraftWriter::Agent(..) => DraftStrategy::Agent,
         },
         writer: writer.name(),
         file: None,
@@ -224,7 +223,7 @@ pub fn findings(view: &DraftView) -> String {
     for one in &view.suspicions {
         let line = one.line.map(|line| format!("line {line} of the source: ")).unwrap_or_default();
         text.push_str(&format!(
-            "{} {line}\"{}\" is no requirement: {}\n",
+            "{} {line}\"{}\" is not a requirement: {}\n",
             styled(CARE, "warning:"),
             show::safe(&one.text),
             show::safe(&one.why)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_api::wire::HeldPromptView;
-use planctl_config::{Agent, Config, ModelApi, Price};
+use planctl_config::{Agent, Config, ModelApi};
 use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_planner::{Answer, Prompt, Spending, Tokens};
@@ -11,13 +11,14 @@ use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, readin
 use planctl_server::probe::isolation_of;
 
 use super::inbox::Inbox;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::model::{self, Model};
 use crate::show;
+use crate::stop::Stop;
 
 /// The writer.
-pub enum Writer {
+pub enum DraftWriter {
     /// The form of the goal.
     Pattern,
     /// A model.
@@ -26,22 +27,30 @@ pub enum Writer {
     Agent(Agent, Duration),
 }
 
-impl Writer {
+impl DraftWriter {
     /// Returns its name; nothing for a pattern.
     pub fn name(&self) -> Option<String> {
         match self {
-            Writer::Pattern => None,
-            Writer::Model(model) => Some(model.name().to_owned()),
-            Writer::Agent(agent, _) => Some(agent.to_string()),
+            DraftWriter::Pattern => None,
+            DraftWriter::Model(model) => Some(model.name().to_owned()),
+            DraftWriter::Agent(agent, _) => Some(agent.to_string()),
+        }
+    }
+
+    /// Returns the model, where it is one.
+    pub fn model(&self) -> Option<&Model> {
+        match self {
+            DraftWriter::Model(model) => Some(model),
+            DraftWriter::Pattern | DraftWriter::Agent(..) => None,
         }
     }
 
     /// Returns a word by which its drafts are told from those of others.
     pub fn key(&self) -> String {
         match self {
-            Writer::Pattern => "pattern".to_owned(),
-            Writer::Model(model) => format!("model {}", model.name()),
-            Writer::Agent(agent, _) => format!("agent {agent}"),
+            DraftWriter::Pattern => "pattern".to_owned(),
+            DraftWriter::Model(model) => format!("model {}", model.name()),
+            DraftWriter::Agent(agent, _) => format!("agent {agent}"),
         }
     }
 
@@ -54,52 +63,17 @@ impl Writer {
         stop: &mut Stop,
     ) -> Result<Answer, Failure> {
         match self {
-            Writer::Pattern => {
+            DraftWriter::Pattern => {
                 Err(Failure::new(Exit::No, "a pattern writes once").help("name a writer: --agent or --model"))
             }
-            Writer::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
-            Writer::Agent(agent, within) => {
+            DraftWriter::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
+            DraftWriter::Agent(agent, within) => {
                 allowance.open(0, None)?;
                 let prompt = prompt.whole();
                 ask_an_agent(context, agent, *within, prompt, allowance, stop).await
             }
         }
     }
-}
-
-/// Finds a model of the configuration that gives answers.
-pub fn model(config: &Config, name: &str) -> Result<Model, Failure> {
-    of_kind(config, name, false)
-}
-
-/// Finds a model of the configuration that gives vectors.
-pub fn embedder(config: &Config, name: &str) -> Result<Model, Failure> {
-    of_kind(config, name, true)
-}
-
-fn of_kind(config: &Config, name: &str, embeds: bool) -> Result<Model, Failure> {
-    let Some(found) = config.models.get(name) else {
-        let names: Vec<&str> = config.models.keys().map(String::as_str).collect();
-        let near = planctl_lang::did_you_mean(name, names.iter().copied());
-        let help = match (near, names.is_empty()) {
-            (Some(near), _) => format!("did you mean {near}?"),
-            (None, true) => "planctl.toml: [models.NAME] api = \"messages\", url = \"https://…\", model = \"…\", key_env = \"…\"".to_owned(),
-            (None, false) => format!("there are {}", names.join(", ")),
-        };
-        let message = format!("planctl.toml has no model {}", show::safe(name));
-        return Err(Failure::new(Exit::Configuration, message).help(help));
-    };
-    if (found.api == ModelApi::Embeddings) != embeds {
-        let (gives, wanted) = if embeds { ("answers", "vectors") } else { ("vectors", "answers") };
-        let message = format!("the model {} gives {gives}, and {wanted} are needed", show::safe(name));
-        let help = if embeds {
-            "name one with api = \"embeddings\""
-        } else {
-            "name one with api = \"messages\" or \"chat\""
-        };
-        return Err(Failure::new(Exit::Configuration, message).help(help));
-    }
-    Model::new(name, found, Price::of(&config.prices, &found.model))
 }
 
 /// Checks that an agent is there and can be held to reading.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_lang::digest_of_text;
 use planctl_planner::{Intent, Resolver, Source, Vectors, planned, text_to_embed};
 
+use super::super::Context;
 use super::super::draft::kept::Kept;
-use super::super::draft::writer::{embedder, stopped_failure};
-use super::super::{Context, Stop};
+use super::super::draft::writer::stopped_failure;
 use crate::failure::Failure;
-use crate::model;
+use crate::model::{self, named};
+use crate::stop::Stop;
 
 /// How many texts one call asks for.
 const TEXTS_AT_ONCE: usize = 128;
@@ -23,7 +24,7 @@ pub(super) async fn vectors(
     by_words: &Resolver<'_>,
     intents: &[Intent],
 ) -> Result<Option<Vectors>, Failure> {
-    let model = embedder(&context.config()?.config, name)?;
+    let model = named::embedding(&context.config()?.config, name)?;
     let found = planned(intents, by_words, &BTreeMap::new()).found;
     let is_hard = |intent: &&Intent| {
         let tried = found.get(&intent.id).map(|found| found.tried.as_slice()).unwrap_or_default();

@@ -8,9 +8,10 @@ use crate::commands::draft::failed::NamedRun;
 use crate::commands::draft::inbox::Inbox;
 use crate::commands::draft::kept::Kept;
 use crate::commands::draft::writer::Allowance;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
+use crate::stop::Stop;
 
 /// The exit codes of calls that fail for a reason outside of the plan: the server is away, limits calls, breaks the protocol, or
 /// wants a credential.
@@ -27,11 +28,11 @@ pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> 
     let run = show::safe(&failed.run);
     let step = record.planned.as_ref().and_then(|planned| step_of(planned, failed.step));
     let Some(intent) = step else {
-        return Err(Failure::new(Exit::No, format!("step {} of {run} is no call of a tool", failed.step)));
+        return Err(Failure::new(Exit::No, format!("step {} of {run} is not a call of a tool", failed.step)));
     };
     if exit_code.is_some_and(|code| OUTSIDE.contains(&code)) {
         let message =
-            format!("step {} of {run} failed for a reason that no change of the plan mends", failed.step);
+            format!("step {} of {run} failed for a reason that no change of the plan can fix", failed.step);
         return Err(Failure::new(Exit::No, message)
             .help("planctl help exit-codes says which; set that right, then try the step again"));
     }
@@ -39,7 +40,7 @@ pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> 
         Ok(_) => Ok(()),
         Err(times) => {
             let failure =
-                Failure::new(Exit::No, format!("the plan was mended {times} times, and fails again"));
+                Failure::new(Exit::No, format!("the plan was repaired {times} times, and fails again"));
             Err(failure.help("change the plan yourself, or say the goal in other words"))
         }
     }
@@ -80,7 +81,7 @@ pub(super) async fn mend(
             .help("name one: --model NAME, or --agent NAME"));
         };
         let name = writer.name().unwrap_or_default();
-        context.say(&format!("{} mends the call that failed …", show::safe(&name)));
+        context.say(&format!("{} repairs the call that failed …", show::safe(&name)));
         let budget = Budget::default();
         let inbox = Inbox::of(kept, asked.begun, asked.goal);
         let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: asked.send, inbox };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_api::wire::draft_asks::DraftQuestion;
+use planctl_api::wire::goal::GoalResolveView;
 use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
@@ -18,16 +19,18 @@ use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
-use super::super::draft::writer::{Allowance, Writer};
-use super::super::plan::shell_word;
-use super::super::{Context, Stop, editing, library};
+use super::super::draft::writer::{Allowance, DraftWriter};
+use super::super::{Context, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
 };
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show;
+use crate::model::Model;
+use crate::plan_files;
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
 
 /// A goal that is being resolved, as it is kept.
 #[derive(Default, Serialize, Deserialize)]
@@ -54,7 +57,7 @@ pub(super) struct Record {
 pub(super) struct Asked<'a> {
     pub(super) goal: &'a str,
     pub(super) begun: &'a str,
-    pub(super) writer: Option<&'a Writer>,
+    pub(super) writer: Option<&'a DraftWriter>,
     pub(super) send: Option<&'a str>,
 }
 
@@ -71,8 +74,9 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         return Err(no_pieces_failure(context, &breakdown)?);
     };
     let kept = place(context, &source.goal)?;
+    kept.take_newest(context).await?;
     let mut record = match source.again {
-        true => begun_anew(context, &kept, &source.goal).await?,
+        true => begun_anew(context, &kept, &source.goal, writer.as_ref()).await?,
         false => kept.read::<Record>()?.unwrap_or_default(),
     };
     if record.begun.is_empty() {
@@ -81,9 +85,11 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let (history_kept, mut history) = learned::update_history(context).await?;
     apply_answers(context, &mut record, &args.answer).await?;
     kept.write(&record)?;
+    kept.copy(context, &source.goal).await?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
-    let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
+    let entries: Vec<Entry> =
+        plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
     let by_words =
         Resolver { catalog: &catalog, history: &history, sources, vectors: None, entries: &entries };
     let vectors = match &args.embeddings {
@@ -107,7 +113,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         Outcome::Invalid => None,
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
-            let text = write_plan(&source.goal, &context.actor(), &planned);
+            let files = files_of_plans(context, &planned)?;
+            let text = write_plan(&source.goal, &context.actor(), &planned, &files);
             let file = file_of(args, &record);
             write_plan_file(context, &file, &text, record.written.as_ref())?;
             record_resolutions(&mut history, &planned, intents, &text);
@@ -125,25 +132,18 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let inbox = Inbox::of(&kept, &begun, &source.goal);
     record.asked = inbox.put_questions(context, &record.asked, put.collect()).await?;
     kept.write(&record)?;
+    kept.copy(context, &source.goal).await?;
     let mut view = resolved::view(&source.goal, &planned, &verified, (&asks, &record.asked), file.as_deref());
     if let (Some(run), Some(_)) = (&args.repair, &file) {
         let client = Client::open(context).await?;
         view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
     }
-    if context.is_json()? {
-        show::print_json(&view)?;
-    } else {
-        let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
-        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
-            text.push_str(&shown::revision(view.revision.as_ref(), file));
-        }
-        show::print(&text)?;
-    }
-    if let (Some(entry), false) = (only_entry(&planned), context.is_json()?) {
-        let command = format!("planctl new --from {}", shell_word(entry));
-        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
-    }
-    match (verified.outcome, is_open) {
+    print_resolved(context, args, &view, only_entry(&planned))?;
+    answer_of(verified.outcome, is_open)
+}
+
+fn answer_of(outcome: Outcome, is_open: bool) -> Answer {
+    match (outcome, is_open) {
         (Outcome::Ok | Outcome::Warning, _) => Ok(Exit::Yes),
         (Outcome::Invalid, true) => Ok(Exit::Waiting),
         (Outcome::Invalid, false) => {
@@ -153,12 +153,45 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     }
 }
 
-/// Takes the questions of an earlier beginning back, and forgets it.
-async fn begun_anew(context: &Context, kept: &Kept, goal: &str) -> Result<Record, Failure> {
+/// Prints how a goal was resolved, and the command that makes the plan of the one entry that serves it.
+fn print_resolved(
+    context: &Context,
+    args: &ResolveArgs,
+    view: &GoalResolveView,
+    entry: Option<&str>,
+) -> Result<(), Failure> {
+    if context.is_json()? {
+        show::print_json(view)?;
+    } else {
+        let mut text = resolved::draw(view, args.source.explain, &command(&args.source.goal));
+        if let Some(file) = &view.file {
+            text.push_str(&match args.repair {
+                Some(_) => shown::revision(view.revision.as_ref(), file),
+                None => resolved::next(view, file),
+            });
+        }
+        show::print(&text)?;
+    }
+    if let (Some(entry), false) = (entry, context.is_json()?) {
+        let command = format!("planctl new --from {}", shell_word(entry));
+        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
+    }
+    Ok(())
+}
+
+/// Takes the questions of an earlier beginning back, and forgets it but for the file that it wrote.
+async fn begun_anew(
+    context: &Context,
+    kept: &Kept,
+    goal: &str,
+    writer: Option<&DraftWriter>,
+) -> Result<Record, Failure> {
     // A record that does not read is forgotten, too.
     let earlier = kept.read::<Record>().ok().flatten().unwrap_or_default();
-    Inbox::of(kept, &earlier.begun, goal).put_questions(context, &earlier.asked, Vec::new()).await?;
-    Ok(Record::default())
+    let has_prompts = writer.and_then(DraftWriter::model).is_some_and(Model::asks_person);
+    Inbox::of(kept, &earlier.begun, goal).take_back(context, &earlier.asked, has_prompts).await?;
+    // The file is still the goal's own.
+    Ok(Record { written: earlier.written, ..Record::default() })
 }
 
 /// Resolves the intents by what persons and writers decided so far, as long as a search comes to a decision.
@@ -316,9 +349,22 @@ fn asks(planned: &Planned, quests: &BTreeMap<String, Quest>) -> Vec<(String, Que
 /// Returns the entry of the library that does all that a goal asks for; there is nothing to write beside it.
 fn only_entry(planned: &Planned) -> Option<&str> {
     match planned.steps.as_slice() {
-        [PlannedStep { action: Action::Follow { entry, .. }, .. }] => Some(entry),
+        [PlannedStep { action: Action::SubPlan { entry, .. }, .. }] => Some(entry),
         _ => None,
     }
+}
+
+/// Returns the file of each plan of the library that is a step. An entry that is not of this project becomes a file of it.
+fn files_of_plans(context: &Context, planned: &Planned) -> Result<BTreeMap<String, String>, Failure> {
+    let library = library::read(context);
+    let mut files = BTreeMap::new();
+    for step in &planned.steps {
+        let Action::SubPlan { entry, .. } = &step.action else { continue };
+        let file = library::file_of_entry(context, &library, entry)?;
+        let own = file.strip_prefix(context.workspace()).unwrap_or(&file);
+        files.insert(entry.clone(), own.display().to_string());
+    }
+    Ok(files)
 }
 
 fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {

@@ -10,6 +10,7 @@ use planctl_api::wire::goal::{
 use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Source, Verified};
 
 use super::resolve::outcome;
+use crate::commands::plan::shell_word;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// Makes the answer of `goal resolve`.
@@ -100,12 +101,13 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
         Action::Call(call) => ("call", None, Some(call)),
         Action::Write { task } => ("write", Some(task.clone()), None),
         Action::Run { command } => ("run", Some(command.clone()), None),
-        Action::Follow { entry, .. } => ("follow", Some(entry.clone()), None),
+        Action::Show { .. } => ("show", None, None),
+        Action::SubPlan { entry, .. } => ("sub_plan", Some(entry.clone()), None),
     };
     let found = match &step.action {
         Action::Call(call) => Some((call.source, call.score)),
-        Action::Follow { score, .. } => Some((Source::Library, *score)),
-        Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } => None,
+        Action::SubPlan { score, .. } => Some((Source::Library, *score)),
+        Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } | Action::Show { .. } => None,
     };
     let arguments = call.into_iter().flat_map(|call| &call.arguments).map(|argument| {
         let (value, result_of) = match &argument.value {
@@ -184,6 +186,13 @@ pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> Str
     text.trim_start_matches('\n').to_owned()
 }
 
+/// Says what to type once the plan is written: a contract that an agent's step lacks comes first.
+pub(super) fn next(view: &GoalResolveView, file: &str) -> String {
+    let has_gap = view.steps.iter().any(|step| step.kind == "write");
+    let verb = if has_gap { "verify" } else { "run" };
+    format!("{} planctl {verb} {}\n", styled(BOLD, "next:"), shell_word(file))
+}
+
 /// Draws the answer of `goal verify`.
 pub(super) fn verify_drawn(view: &GoalVerifyView) -> String {
     match view.findings.is_empty() {
@@ -224,9 +233,10 @@ fn row(step: &GoalStepView) -> Vec<String> {
         (Some(capability), Some(source), Some(score)) => format!("{capability} ({source}, {score:.2})"),
         (_, _, _) if step.kind == "ask" => "you".to_owned(),
         (_, _, _) if step.kind == "write" => "an agent".to_owned(),
+        (_, _, _) if step.kind == "show" => "planctl".to_owned(),
         (_, _, Some(score)) => {
             let plan = step.words.as_deref().unwrap_or_default();
-            format!("the plan {plan}, which follows (library, {score:.2})")
+            format!("the plan {plan} (library, {score:.2})")
         }
         (_, _, _) => "a command".to_owned(),
     };

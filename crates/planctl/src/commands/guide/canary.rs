@@ -18,9 +18,10 @@ use planctl_harness::{Command, Input, Spawner};
 use serde_json::json;
 
 use self::model::Model;
-use super::hooks::{Reply, SessionAgent, SessionEvent};
-use crate::commands::Context;
+use super::hooks::Reply;
+use crate::context::Context;
 use crate::guidance::LockedGuidance;
+use crate::session_agent::{SessionAgent, SessionEvent};
 
 /// How long an agent may take for its one turn; some need most of a minute to begin.
 const FLIES_WITHIN: Duration = Duration::from_secs(180);

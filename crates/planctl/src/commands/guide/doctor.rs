@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::canary;
-use super::hooks::{SessionAgent, SessionEvent};
 use super::install::{self, AGENTS};
 use super::plugin::{self, is_of_plugin};
-use crate::commands::{Context, doctor, settings};
+use crate::commands::{doctor, settings};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::guidance::{Guided, LockedGuidance};
+use crate::session_agent::{SessionAgent, SessionEvent};
 use crate::show;
 
 /// The file that a canary's session is refused.

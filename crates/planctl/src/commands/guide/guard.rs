@@ -13,11 +13,13 @@ use super::hook::{Hook, open_client};
 use super::hooks::Reply;
 use super::tree::state_of_files;
 use super::{guided, install};
-use crate::args::{Format, GuardArgs, GuardCommand};
+use crate::args::{GuardArgs, GuardCommand};
 use crate::checking;
 use crate::client::{Client, How, handle_of};
-use crate::commands::{Context, verify};
+use crate::commands::verify;
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::guidance::{Guard, Guidance, LockedGuidance};
 use crate::show::{self, BOLD, styled};
 
@@ -248,7 +250,7 @@ async fn try_guard(
                 How::AlreadyDone { .. } => return Ok(Reply::Pass),
                 How::ChangedSinceApproval { .. } => {
                     let line = format!(
-                        "planctl: guard {} is not tried: its plan was changed. planctl guard rm {0}, then add it anew",
+                        "planctl: guard {} is not tried: its plan was changed. planctl guard rm {0}, then add it again",
                         guard.number
                     );
                     return Ok(Reply::Note(line));

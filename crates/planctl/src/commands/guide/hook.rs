@@ -15,19 +15,21 @@ use planctl_config::Agent;
 use planctl_glob::Glob;
 use planctl_lang::{Levels, digest_of_text};
 
-use super::hooks::{HookInput, Reply, SessionAgent, SessionEvent};
+use super::hooks::{HookInput, Reply};
 use super::plugin::is_of_plugin;
-use super::session::{self, Taken, Turn};
+use super::session::{self, SessionTurn, Taken};
 use super::{canary, context_of, guard, guided, hooks, tasks};
-use crate::args::{self, Global, HookArgs};
+use crate::args::{self, HookArgs};
 use crate::caller;
 use crate::checking;
 use crate::client::{Client, How, handle_of};
-use crate::commands::plan::shell_word;
-use crate::commands::{Context, library, work};
+use crate::commands::{library, work};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Global;
 use crate::guidance::{Activate, Guidance, Guided, LockedGuidance, Seen};
-use crate::show;
+use crate::session_agent::{SessionAgent, SessionEvent};
+use crate::show::{self, shell_word};
 
 /// The most bytes that a hook reads of what it is told.
 const INPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -147,7 +149,7 @@ impl Hook {
         if let Some(guided) = &guidance.guided {
             let client = open_client(&self.context()?).await?;
             let handle = handle_of(&guided.id)?;
-            let view = session::take_turn(&client, handle, Turn::Looks).await?.view;
+            let view = session::take_turn(&client, handle, SessionTurn::Looks).await?.view;
             if !view.run.state.is_over() {
                 parts.push(context_of(&client, handle, &view).await?);
             }
@@ -180,7 +182,7 @@ impl Hook {
             return Ok(Reply::Pass);
         }
         let client = open_client(&self.context()?).await?;
-        let view = session::take_turn(&client, handle_of(&guided.id)?, Turn::Looks).await?.view;
+        let view = session::take_turn(&client, handle_of(&guided.id)?, SessionTurn::Looks).await?.view;
         client.close().await;
         if view.steps.is_empty() {
             return Ok(Reply::Pass);
@@ -241,7 +243,7 @@ impl Hook {
             How::NeedsApproval { run, ask, .. } => (client.find(&run).await?, Some(ask)),
             How::AlreadyDone { .. } | How::ChangedSinceApproval { .. } => return Ok(None),
         };
-        let view = session::take_turn(client, handle, Turn::Looks).await?.view;
+        let view = session::take_turn(client, handle, SessionTurn::Looks).await?.view;
         let guided = guided(client, handle, &view.run).await?;
         let run = show::safe(&guided.run);
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
@@ -394,7 +396,7 @@ impl Hook {
         let handle = handle_of(&guided.id)?;
         let knows = |step: &SessionStep| guided.read.contains(&step.item) || is_guard && step.attempt == 1;
         let seen = |step: &SessionStep| Hook::observation_for(guidance, &self.input.session_id, step);
-        let ends = Turn::Ends { last_words: self.input.last_words(), knows: &knows, seen: &seen };
+        let ends = SessionTurn::Ends { last_words: self.input.last_words(), knows: &knows, seen: &seen };
         let Taken { before, mut view } = session::take_turn(client, handle, ends).await?;
         let is_sent_back = !view.steps.is_empty();
         if is_sent_back && self.count_sent_back()? > SENT_BACK_MAX {
@@ -402,7 +404,7 @@ impl Hook {
                 "This session was sent back {SENT_BACK_MAX} times in one turn, and the step is not done. Is it to go on? Your \
                  answer is told to it."
             );
-            view = session::take_turn(client, handle, Turn::Asks(&question)).await?.view;
+            view = session::take_turn(client, handle, SessionTurn::Asks(&question)).await?.view;
         }
         self.record_session(&view)?;
         if view.steps.is_empty() {

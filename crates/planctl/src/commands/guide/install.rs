@@ -6,14 +6,14 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstRootNode};
 use jsonc_parser::{ParseOptions, json};
 use serde_json::{Value, to_string};
 
-use super::hooks::{SessionAgent, SessionEvent};
 use super::plugin::Plugin;
-use crate::args::{Format, Install};
-use crate::commands::Context;
-use crate::commands::plan::shell_word;
+use crate::args::Install;
 use crate::commands::settings::{self, Change, ended};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, styled};
+use crate::flags::Format;
+use crate::session_agent::{SessionAgent, SessionEvent};
+use crate::show::{self, BOLD, shell_word, styled};
 
 /// How long a contract may keep a turn from ending, in seconds.
 pub const STOP_SECONDS: u64 = 3600;
@@ -213,7 +213,7 @@ fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure>
     let wrong = || {
         Failure::new(
             Exit::Configuration,
-            format!("could not add hooks to {}: `hooks` is no object", file.display()),
+            format!("could not add hooks to {}: `hooks` is not an object", file.display()),
         )
     };
     let object = root.object_value_or_create().ok_or_else(wrong)?;

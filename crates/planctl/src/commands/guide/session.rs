@@ -20,7 +20,7 @@ pub type SeenOutput<'a> = &'a dyn Fn(&SessionStep) -> Option<ObservationCall>;
 
 /// A session's act at its run.
 #[derive(Clone, Copy)]
-pub enum Turn<'a> {
+pub enum SessionTurn<'a> {
     /// It looks what there is to do.
     Looks,
     /// It says that it is done with the steps that it knows of.
@@ -48,7 +48,7 @@ pub struct Taken {
 
 /// Takes a turn at a run and waits for what follows: steps to work on, a person who is asked, or the end. Without a daemon
 /// this process works on the run meanwhile.
-pub async fn take_turn(client: &Client, handle: Handle, turn: Turn<'_>) -> Result<Taken, Failure> {
+pub async fn take_turn(client: &Client, handle: Handle, turn: SessionTurn<'_>) -> Result<Taken, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut before = Vec::new();
     let working = async {
@@ -81,22 +81,22 @@ pub async fn take_turn(client: &Client, handle: Handle, turn: Turn<'_>) -> Resul
 async fn take_turn_here(
     client: &Client,
     handle: Handle,
-    turn: Turn<'_>,
+    turn: SessionTurn<'_>,
     before: &mut Vec<SessionStep>,
 ) -> Result<SessionView, Failure> {
     let view = wait_until_known(client, handle).await?;
     before.clone_from(&view.steps);
     let none: SeenOutput<'_> = &|_| None;
     let (last_words, question, seen) = match turn {
-        Turn::Looks => return Ok(view),
-        Turn::Ends { knows, .. } if !view.steps.iter().all(knows) => return Ok(view),
-        Turn::Ends { seen, .. }
+        SessionTurn::Looks => return Ok(view),
+        SessionTurn::Ends { knows, .. } if !view.steps.iter().all(knows) => return Ok(view),
+        SessionTurn::Ends { seen, .. }
             if view.steps.iter().any(|step| step.check.is_some() && seen(step).is_none()) =>
         {
             return Ok(view);
         }
-        Turn::Ends { last_words, seen, .. } => (last_words, None, seen),
-        Turn::Asks(question) => ("", Some(question.to_owned()), none),
+        SessionTurn::Ends { last_words, seen, .. } => (last_words, None, seen),
+        SessionTurn::Asks(question) => ("", Some(question.to_owned()), none),
     };
     if view.steps.is_empty() {
         return Ok(view);

@@ -43,7 +43,9 @@ fn described(command: &Command, page: &mut String) {
             page.push_str(&format!(" Also: {}.", aliases.join(", ")));
         }
         let usage = sub.render_usage().to_string();
-        let usage = usage.trim_start_matches("Usage:").split_whitespace().collect::<Vec<_>>().join(" ");
+        // A command that is also a noun has a line for each.
+        let usage = usage.trim_start_matches("Usage:").lines().map(words).filter(|line| !line.is_empty());
+        let usage = usage.collect::<Vec<_>>().join("\n");
         page.push_str(&format!("\n\n```text\n{usage}\n```\n"));
         let own: Vec<&Arg> = sub.get_arguments().filter(|arg| is_own(arg)).collect();
         if !own.is_empty() {
@@ -58,6 +60,10 @@ fn described(command: &Command, page: &mut String) {
 
 fn is_own(arg: &Arg) -> bool {
     !arg.is_global_set() && !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version")
+}
+
+fn words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn sentence(text: &str) -> String {
@@ -85,7 +91,8 @@ fn table(arguments: &[&Arg]) -> String {
             if takes && values.is_empty() { arg.get_id().as_str().to_uppercase() } else { values.join(" ") };
         let shown = [names.join(", "), values].join(" ");
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-        let mut help = sentence(&help.split_whitespace().collect::<Vec<_>>().join(" "));
+        let paragraphs = help.split("\n\n").map(|paragraph| sentence(&words(paragraph)));
+        let mut help = paragraphs.collect::<Vec<_>>().join(" ");
         let possible = arg.get_possible_values();
         let words: Vec<String> =
             possible.iter().filter(|_| takes).map(|value| format!("`{}`", value.get_name())).collect();

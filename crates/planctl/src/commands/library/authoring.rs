@@ -3,22 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use planctl_lang::library::{entries, entry_json, entry_markdown};
-use planctl_lang::workflow::{Language, Library as Place};
+use planctl_lang::workflow::{Language, Library as Placement};
 use planctl_lang::{Source, instantiate};
-use planctl_server::library::{FOLDER, Found, Library, Origin};
+use planctl_server::library::{FOLDER, FoundEntry, Library, Origin};
 use serde_json::{Map, Value, json};
 
-use super::{find_entry, read, say_missing_next, say_troubles, user_folder};
+use super::{find_entry, say_missing_next, say_troubles};
 use crate::args::NewEntry;
-use crate::commands::{Context, editing, expand, new, plan, write};
+use crate::commands::{editing, expand, new, write};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::plan_files::{self, user_folder};
 use crate::show::{self, BOLD, CARE, styled};
 
 /// How many former libraries of one name are kept.
 const BACKUPS_MAX: usize = 1_000;
 
 /// Returns an entry as the text of a plan for this file: markdown, or the entry itself where the file is JSON.
-pub fn plan_of(found: &Found, file: Option<&Path>) -> Result<Source, Failure> {
+pub fn plan_of(found: &FoundEntry, file: Option<&Path>) -> Result<Source, Failure> {
     let (source, id) = (&found.source, found.entry.id.as_str());
     let broken = || Failure::new(Exit::No, format!("the entry `{}` can't be read", show::safe(id)));
     let is_json = file.is_some_and(|file| Language::of(&file.to_string_lossy()) == Some(Language::Json));
@@ -60,12 +62,12 @@ pub fn new(context: &Context, how: &NewEntry) -> Answer {
     let words = how.id.replace(['-', '_'], " ");
     let triggers = if how.triggers.is_empty() { vec![words] } else { how.triggers.clone() };
     let (source, _) = new::template(context, how.from.as_deref(), None)?;
-    let place = Place::found_by(&how.domains, &triggers, Some(how.threshold));
+    let place = Placement::found_by(&how.domains, &triggers, Some(how.threshold));
     let title = new::title_of(&how.id);
     let text = instantiate(&source, Some(&title), &context.actor(), Some(&place));
     let file = folder(context, how.user)?.join(format!("{}.md", how.id));
     new::put(context, &file, &text, how.force)?;
-    let word = plan::shell_word(&how.id);
+    let word = show::shell_word(&how.id);
     show::print(&format!(
         "wrote {}\n{} planctl library edit {word}\n",
         show::safe(&file.display().to_string()),
@@ -89,10 +91,10 @@ pub fn folder(context: &Context, is_user: bool) -> Result<PathBuf, Failure> {
 
 /// Opens an entry in the person's editor, and verifies it.
 pub async fn edit(context: &Context, id: &str) -> Answer {
-    let library = read(context);
+    let library = plan_files::library(context);
     match library.entry(id) {
         Some(found) if found.origin == Origin::BuiltIn => {
-            let word = plan::shell_word(id);
+            let word = show::shell_word(id);
             Err(Failure::new(Exit::Denied, format!("`{}` is planctl's own", show::safe(id)))
                 .help("make an entry of that name of your own, which then goes before it")
                 .next(format!("planctl library new {word} --from {word}")))
@@ -115,7 +117,7 @@ fn broken_file(library: &Library, id: &str) -> Option<PathBuf> {
 pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool) -> Answer {
     let name = show::safe(&file.display().to_string());
     if Language::of(&file.to_string_lossy()) != Some(Language::Json) {
-        return Err(Failure::usage(format!("{name} is no JSON"))
+        return Err(Failure::usage(format!("{name} is not JSON"))
             .help("a plan in markdown becomes an entry by `domains` and `triggers` in its frontmatter"));
     }
     let source = expand::read_any(file)?;
@@ -126,7 +128,7 @@ pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool)
     if findings.iter().any(planctl_lang::Diagnostic::is_error) || found.is_empty() {
         return Err(Failure::new(
             Exit::No,
-            format!("could not import {name}: it is no library that can be read"),
+            format!("could not import {name}: it is not a library that can be read"),
         ));
     }
     let base = file.file_name().unwrap_or_default();
@@ -147,7 +149,7 @@ pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool)
     }
     let ids: Vec<String> = found.iter().map(|entry| show::safe(&entry.id)).collect();
     show::print(&format!("wrote {shown}: {}\n", ids.join(", ")))?;
-    let library = read(context);
+    let library = plan_files::library(context);
     say_troubles(&library);
     say_missing_next(context, &library, &found);
     Ok(Exit::Yes)
@@ -171,8 +173,8 @@ pub fn put_backup(file: &Path, text: &str) -> Result<PathBuf, Failure> {
 
 /// Writes entries as one library of JSON.
 pub fn export(context: &Context, ids: &[String], output: Option<&Path>) -> Answer {
-    let library = read(context);
-    let chosen: Vec<&Found> = if ids.is_empty() {
+    let library = plan_files::library(context);
+    let chosen: Vec<&FoundEntry> = if ids.is_empty() {
         library.found.iter().collect()
     } else {
         ids.iter().map(|id| find_entry(&library, id)).collect::<Result<_, _>>()?

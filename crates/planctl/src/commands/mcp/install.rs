@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::cst::CstInputValue;
 use jsonc_parser::json;
 
-use crate::args::{Format, McpClient, McpInstall};
-use crate::commands::Context;
+use crate::args::{McpClient, McpInstall};
 use crate::commands::settings::{self, Change, ended};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show::{BOLD, styled};
 
 /// The name by which agents know the server.
@@ -82,7 +83,7 @@ fn server(client: McpClient, program: &str) -> CstInputValue {
 fn with_member(client: McpClient, text: &str, file: &Path, program: &str) -> Result<String, Failure> {
     let member = member_of(client);
     let root = settings::parsed(text, file)?;
-    let wrong = || settings::unreadable(&file.display().to_string(), &format!("`{member}` is no object"));
+    let wrong = || settings::unreadable(&file.display().to_string(), &format!("`{member}` is not an object"));
     let object = root.object_value_or_create().ok_or_else(wrong)?;
     let servers = object.object_value_or_create(member).ok_or_else(wrong)?;
     match servers.get(NAME) {

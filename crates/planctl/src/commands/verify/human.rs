@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use planctl_engine::{Graph, Role};
-use planctl_lang::{Code, Diagnostic, Severity, Source, Verification, groups};
+use planctl_lang::{Allowed, Code, Diagnostic, Range, Severity, Source, Verification, groups};
 use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
 use super::picture::{is_linear, plan_view, unserved_roles};
 use super::{Looked, is_input, typed};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
 
@@ -23,6 +23,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
                 show::print(gap)?;
                 show::print(&findings(checked, context.is_quiet()))?;
                 if context.verbosity() > 0 {
+                    show::print(&allowed(checked))?;
                     show::print(&defaults(checked))?;
                 }
                 show::print(&show::folded(&summary(checked, &one.file, &without_agent(context, checked)?)))?;
@@ -64,9 +65,13 @@ fn total(looked: &[Looked]) -> String {
 
 /// Draws the findings; notes only where more is wanted.
 pub fn findings(checked: &Checked, is_quiet: bool) -> String {
-    let is_shown =
-        |found: &&Diagnostic| found.level != Severity::Note || !(is_quiet || found.code == Code::P020);
-    grouped(checked.verification.diagnostics.iter().filter(is_shown), &checked.source)
+    let found = checked.verification.diagnostics.iter().filter(|found| is_shown(found, is_quiet));
+    grouped(found, &checked.source)
+}
+
+/// Says whether a finding is drawn.
+pub fn is_shown(found: &Diagnostic, is_quiet: bool) -> bool {
+    found.level != Severity::Note || !(is_quiet || found.code == Code::P020)
 }
 
 /// Draws findings one below the other; findings of one kind are drawn once (DOT B13).
@@ -90,28 +95,34 @@ pub fn without_agent(context: &Context, checked: &Checked) -> Result<Vec<Role>, 
     Ok(unserved_roles(&plan_view(context, checked, graph)?, None))
 }
 
-/// Says in a few lines what was verified, and what to type next, also where no agent is named for some roles.
-pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String {
+/// Says in two lines what was found, and whether the plan is verified.
+pub fn outcome(checked: &Checked, file: &Path) -> String {
     let name = show::safe(&file.display().to_string());
     let counts = format!("{}{}", trial_words(checked), counted(&checked.verification));
     let Some(graph) = checked.verification.graph.as_ref() else {
-        let mut text = format!("{name}: {counts}\n{}", refused(checked));
-        if let Some(fixing) = fixing_line(&checked.verification, file) {
-            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
-        }
-        return text;
+        return format!("{name}: {counts}\n{}", refused(checked));
     };
     let steps = graph.steps();
     let roles: BTreeSet<&str> = steps.iter().map(|(_, task)| task.role.as_str()).collect();
-    let mut text = format!("{name}: {counts}\n");
-    text.push_str(&format!(
-        "{} · {}{} · {} · {}\n",
+    format!(
+        "{name}: {counts}\n{} · {}{} · {} · {}\n",
         styled(GOOD, "verified"),
         ordered(graph),
         named(&roles),
         show::budget(&graph.budget().into()),
         short_digest(checked.verification.digest.as_str()),
-    ));
+    )
+}
+
+/// Says in a few lines what was verified, and what to type next, also where no agent is named for some roles.
+pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String {
+    let mut text = outcome(checked, file);
+    if checked.verification.graph.is_none() {
+        if let Some(fixing) = fixing_line(&checked.verification, file) {
+            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
+        }
+        return text;
+    }
     // Only a file can be run or mended.
     if !is_input(file) {
         let lacks_workers = checked
@@ -147,6 +158,17 @@ fn defaults(checked: &Checked) -> String {
         let said = show::safe(&format!("{step}{}", default.message));
         text.push_str(&styled(FAINT, &format!("default: {said}")));
         text.push('\n');
+    }
+    text
+}
+
+/// Names the findings that a plan allows, a line each, with the reasons.
+pub fn allowed(checked: &Checked) -> String {
+    let mut text = String::new();
+    for Allowed { finding, reason, .. } in &checked.verification.allowed {
+        let place = finding.spans.first().map_or(0, |label| Range::of(&checked.source, label.span).line);
+        let said = format!("{}:{place}: {}; the plan says: {reason}", checked.path, finding.message);
+        text.push_str(&format!("allowed[{}]: {}\n", finding.code, show::safe(&said)));
     }
     text
 }
@@ -227,9 +249,15 @@ fn trial_words(checked: &Checked) -> String {
     }
 }
 
-/// Counts findings in words: `2 errors, 1 warning`.
+/// Counts findings in words: `2 errors, 1 warning, 1 finding allowed in the plan`.
 pub fn counted(verification: &Verification) -> String {
-    counts_in_words(count_of(verification, Severity::Error), count_of(verification, Severity::Warning))
+    let counts =
+        counts_in_words(count_of(verification, Severity::Error), count_of(verification, Severity::Warning));
+    match verification.allowed.len() {
+        0 => counts,
+        1 => format!("{counts}, 1 finding allowed in the plan"),
+        allowed => format!("{counts}, {allowed} findings allowed in the plan"),
+    }
 }
 
 fn count_of(verification: &Verification, level: Severity) -> usize {

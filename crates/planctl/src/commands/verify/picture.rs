@@ -15,7 +15,7 @@ use planctl_server::check::Checked;
 use planctl_server::judges_of;
 
 use super::short_digest;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
@@ -455,7 +455,7 @@ fn draw_step(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> Str
     if !step.locks.is_empty() {
         text.push_str(&format!("  locks {}\n", show::safe(&step.locks.join(", "))));
     }
-    for files in crate::commands::approvals::file_lines(&step.judged_by, &step.may_change) {
+    for files in crate::commands::approvals::page::file_lines(&step.judged_by, &step.may_change) {
         text.push_str(&format!("  {files}\n"));
     }
     for line in show::paragraphs(&show::plan_block(step.task.trim()), TASK_MARGIN) {

@@ -6,7 +6,7 @@ use planctl_server::probe::ProbeProgress;
 
 use crate::args::Probing;
 use crate::checking::Prober;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::show;
 

@@ -3,9 +3,9 @@
 use planctl_lang::{ProbeReport, Report};
 
 use super::{Looked, github, human, plain, print_reports, sarif, unreadable};
-use crate::args::Format;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::flags::Format;
 use crate::show;
 
 /// Prints what was found.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use planctl_lang::{Code, Diagnostic, Edit, Label, Range, Severity, Source, Span, digest_of_text};
+use planctl_lang::{Allowed, Code, Diagnostic, Edit, Label, Range, Severity, Source, Span, digest_of_text};
 use serde_json::{Map, Value, json};
 
 use super::place::{from_root, root, uri};
@@ -30,6 +30,8 @@ pub fn log(workspace: &Path, looked: &[Looked]) -> Value {
             Ok(checked) => {
                 let found = checked.verification.diagnostics.iter().filter(|found| found.code != Code::P020);
                 results.extend(found.map(|found| file.result(&checked.source, found, &mut seen, true)));
+                let allowed = checked.verification.allowed.iter();
+                results.extend(allowed.map(|allowed| file.suppressed(&checked.source, allowed, &mut seen)));
             }
         }
     }
@@ -121,6 +123,8 @@ impl File {
                 "partialFingerprints".to_owned(),
                 json!({ "planctlFinding/v1": fingerprint(source, found, seen) }),
             ),
+            // Where one result has the list, all have it; one that is empty suppresses nothing.
+            ("suppressions".to_owned(), json!([])),
         ]);
         let related: Vec<Value> = found
             .spans
@@ -146,6 +150,18 @@ impl File {
             );
         }
         Value::Object(result)
+    }
+
+    /// Returns a finding that the plan allows: its result, suppressed in the source.
+    fn suppressed(&self, source: &Source, allowed: &Allowed, seen: &mut Seen) -> Value {
+        let mut result = self.result(source, &allowed.finding, seen, true);
+        let comment = Label { span: allowed.comment, text: String::new() };
+        result["suppressions"] = json!([{
+            "kind": "inSource",
+            "justification": show::safe(&allowed.reason),
+            "location": self.location(source, &comment),
+        }]);
+        result
     }
 
     fn location(&self, source: &Source, label: &Label) -> Value {

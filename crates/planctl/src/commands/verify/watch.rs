@@ -13,12 +13,13 @@ use tokio::sync::mpsc;
 
 use self::files::{Folders, Interest};
 use super::{Looked, report, verify_all};
-use crate::args::{Format, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::client;
-use crate::commands::Context;
-use crate::commands::work::Stop;
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::show;
+use crate::stop::Stop;
 
 /// Changes within this time after one belong to it: editors write a file in several steps.
 const TOGETHER: Duration = Duration::from_millis(100);

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::pool::{Phase, WorkerPool, is_transient, wait_until_past};
 use crate::failure::{Exit, Failure};
-use crate::reports::{Held, Word};
+use crate::reports::{LeasedItem, Word};
 
 /// How often output is sent to the daemon.
 const LOG_EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ enum Done {
 impl WorkerPool {
     /// Lets the agent work on an item and reports the result.
     pub(super) async fn see_through(&self, claimed: &ClaimedView) -> Result<(), Failure> {
-        let held = Held::new(&self.api, &claimed.item, &claimed.token)?;
+        let held = LeasedItem::new(&self.api, &claimed.item, &claimed.token)?;
         let Some(agent) = self.agent(&claimed.role) else {
             return Err(Failure::new(Exit::Configuration, "no agent was named"));
         };
@@ -69,7 +69,7 @@ impl WorkerPool {
     }
 
     /// Lets the agent work as long as the lease is held.
-    async fn run_agent(&self, agent: &Agent, claimed: &ClaimedView, held: &Held) -> Done {
+    async fn run_agent(&self, agent: &Agent, claimed: &ClaimedView, held: &LeasedItem) -> Done {
         let (ended, mut gone) = watch::channel(false);
         let phase = self.phase.clone();
         let cancel = async move {
@@ -151,7 +151,7 @@ impl WorkerPool {
     async fn report(
         &self,
         claimed: &ClaimedView,
-        held: &Held,
+        held: &LeasedItem,
         word: &Word,
         time: Duration,
     ) -> Result<(), Failure> {
@@ -179,7 +179,7 @@ impl WorkerPool {
 }
 
 /// Renews the lease periodically and notices at once when it ends; returns why the work ended.
-async fn keep_lease(held: &Held, heartbeat_seconds: u64) -> &'static str {
+async fn keep_lease(held: &LeasedItem, heartbeat_seconds: u64) -> &'static str {
     let pause = Duration::from_secs(heartbeat_seconds.max(1));
     let lease = pause * LEASE_HEARTBEATS;
     let mut asked_at = planctl_server::instant();
@@ -212,14 +212,14 @@ fn jittered(span: Duration) -> Duration {
 }
 
 /// Sends the output to the daemon periodically; never ends.
-async fn stream_output(held: &Held, printed: &Printed) {
+async fn stream_output(held: &LeasedItem, printed: &Printed) {
     loop {
         tokio::time::sleep(LOG_EVERY).await;
         show_rest(held, printed).await;
     }
 }
 
-async fn show_rest(held: &Held, printed: &Printed) {
+async fn show_rest(held: &LeasedItem, printed: &Printed) {
     let bytes = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
     if bytes.is_empty() {
         return;

@@ -20,10 +20,11 @@ use crate::api::{self, Api};
 use crate::args::WorkerRun;
 use crate::client::Client;
 use crate::commands::items::machine;
-use crate::commands::{Context, Stop};
+use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
-use crate::reports::{Held, Word};
+use crate::reports::{LeasedItem, Word};
 use crate::show;
+use crate::stop::Stop;
 
 /// How long one request waits for work.
 const POLL: Duration = Duration::from_secs(30);
@@ -191,7 +192,7 @@ fn named(given: &WorkerRun) -> Result<Agent, Failure> {
     let worker = given.worker.agent.clone().or_else(|| given.worker.exec.clone().map(Agent::Exec));
     match worker {
         Some(Agent::Session) => {
-            Err(Failure::usage("a session is no worker that planctl can start").next("planctl guide on PLAN"))
+            Err(Failure::usage("planctl cannot start a session as a worker").next("planctl guide on PLAN"))
         }
         Some(worker) => Ok(worker),
         None => Err(Failure::usage("name a worker: --agent NAME or --exec CMD")),
@@ -246,7 +247,7 @@ impl WorkerPool {
             }
             self.left.fetch_add(1, Ordering::Relaxed);
             let message = format!("its workspace {} is not on this machine", claimed.workspace.display());
-            match Held::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await {
+            match LeasedItem::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await {
                 Ok(_) => self.lines.of_item(WorkerEvent::Released, &claimed, &message)?,
                 // It is free again when its lease ends.
                 Err(failure) => self.lines.of_item(WorkerEvent::Refused, &claimed, &failure.message)?,
@@ -318,7 +319,7 @@ impl WorkerPool {
     async fn release_unseen(&self, key: &str) {
         let given_back = async {
             if let Some(claimed) = self.ask(key, Duration::ZERO).await? {
-                Held::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
+                LeasedItem::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
             }
             Ok::<_, Failure>(())
         };

@@ -201,6 +201,12 @@ impl Walk {
         let path = format!("/v1/approvals/{}", asks["asks"][0]["id"]);
         self.get(&path);
         self.post(&format!("{path}/answer"), json!({ "answer": { "answer": "approve" } }));
+        let kept = json!({ "place": { "workspace": self.house.fixture.path("") }, "goal": "List it", "record": "{}",
+            "version": 1, "known": 0 });
+        self.post("/v1/drafts/d", kept);
+        self.post("/v1/drafts/d/take", json!({ "place": { "workspace": self.house.fixture.path("") } }));
+        let workspace = self.house.fixture.path("").display().to_string();
+        self.get(&format!("/v1/drafts/d?workspace={}", workspace.trim_end_matches('/')));
     }
 
     /// Ends the turn of a session that is held to a plan.

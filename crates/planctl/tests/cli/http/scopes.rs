@@ -56,6 +56,9 @@ GET /v1/approvals read
 GET /v1/approvals/{ask} read
 POST /v1/approvals/{ask}/answer approve, a person decides
 POST /v1/drafts/asks approve
+GET /v1/drafts/{draft} approve
+POST /v1/drafts/{draft} approve
+POST /v1/drafts/{draft}/take approve
 GET /v1/approvals/{ask}/edit approve
 POST /v1/approvals/{ask}/edit/check approve
 POST /v1/approvals/{ask}/edit approve, a person decides

@@ -98,7 +98,7 @@ impl Form {
 }
 
 /// The answer of the model.
-enum Turn {
+enum ModelTurn {
     Says(&'static str),
     /// Uses a tool, the first or the second time, by its name and with its input.
     Uses(usize, &'static str, Value),
@@ -169,12 +169,12 @@ async fn received(stream: &mut BufReader<TcpStream>) -> io::Result<(String, Vec<
 
 impl Script {
     /// Writes each file by a tool that the agent offers; then it is done. Titles and choices of a model offer none.
-    fn turn(&self, body: &Value) -> Turn {
+    fn turn(&self, body: &Value) -> ModelTurn {
         if body["generationConfig"]["responseMimeType"] == "application/json" {
-            return Turn::Says(r#"{"reasoning": "-", "model_choice": "flash"}"#);
+            return ModelTurn::Says(r#"{"reasoning": "-", "model_choice": "flash"}"#);
         }
         let used = tools_used(body);
-        let Some(file) = self.files.get(used) else { return Turn::Says("Done.") };
+        let Some(file) = self.files.get(used) else { return ModelTurn::Says("Done.") };
         let line = format!("echo canary > \"{file}\"");
         let tools = [
             ("Write", json!({ "file_path": file, "content": "canary\n" })),
@@ -187,8 +187,8 @@ impl Script {
         let offered = names(&body["tools"]);
         let found = tools.into_iter().find(|(name, _)| offered.contains(name));
         match found {
-            Some((name, input)) => Turn::Uses(used, name, input),
-            None => Turn::Says("Done."),
+            Some((name, input)) => ModelTurn::Uses(used, name, input),
+            None => ModelTurn::Says("Done."),
         }
     }
 }
@@ -218,7 +218,7 @@ fn tools_used(body: &Value) -> usize {
 }
 
 /// Returns the type and the text of an answer.
-fn answer(form: Form, body: &Value, turn: &Turn, is_stream: bool) -> (&'static str, String) {
+fn answer(form: Form, body: &Value, turn: &ModelTurn, is_stream: bool) -> (&'static str, String) {
     let model = &body["model"];
     let events = match form {
         Form::Messages if !is_stream => return ("application/json", message(model, turn).to_string()),
@@ -242,10 +242,10 @@ fn answer(form: Form, body: &Value, turn: &Turn, is_stream: bool) -> (&'static s
     ("text/event-stream", text)
 }
 
-fn message(model: &Value, turn: &Turn) -> Value {
+fn message(model: &Value, turn: &ModelTurn) -> Value {
     let block = match turn {
-        Turn::Says(text) => json!({ "type": "text", "text": text }),
-        Turn::Uses(at, name, input) => {
+        ModelTurn::Says(text) => json!({ "type": "text", "text": text }),
+        ModelTurn::Uses(at, name, input) => {
             json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": input })
         }
     };
@@ -253,12 +253,12 @@ fn message(model: &Value, turn: &Turn) -> Value {
         "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } })
 }
 
-fn of_messages(model: &Value, turn: &Turn) -> Vec<Value> {
+fn of_messages(model: &Value, turn: &ModelTurn) -> Vec<Value> {
     let (block, delta, reason) = match turn {
-        Turn::Says(text) => {
+        ModelTurn::Says(text) => {
             (json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": text }), "end_turn")
         }
-        Turn::Uses(at, name, input) => (
+        ModelTurn::Uses(at, name, input) => (
             json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
             "tool_use",
@@ -277,11 +277,11 @@ fn of_messages(model: &Value, turn: &Turn) -> Vec<Value> {
     ]
 }
 
-fn of_responses(turn: &Turn) -> Vec<Value> {
+fn of_responses(turn: &ModelTurn) -> Vec<Value> {
     let item = match turn {
-        Turn::Says(text) => json!({ "type": "message", "role": "assistant", "id": "msg_1",
+        ModelTurn::Says(text) => json!({ "type": "message", "role": "assistant", "id": "msg_1",
             "content": [{ "type": "output_text", "text": text }] }),
-        Turn::Uses(at, name, input) => json!({ "type": "function_call", "id": format!("fc_{at}"),
+        ModelTurn::Uses(at, name, input) => json!({ "type": "function_call", "id": format!("fc_{at}"),
             "call_id": format!("call_{at}"), "name": name, "arguments": input.to_string() }),
     };
     let usage = json!({ "input_tokens": 1, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 1,
@@ -293,19 +293,19 @@ fn of_responses(turn: &Turn) -> Vec<Value> {
     ]
 }
 
-fn completion(model: &Value, turn: &Turn) -> Value {
+fn completion(model: &Value, turn: &ModelTurn) -> Value {
     let text = match turn {
-        Turn::Says(text) => text,
-        Turn::Uses(_, name, _) => name,
+        ModelTurn::Says(text) => text,
+        ModelTurn::Uses(_, name, _) => name,
     };
     json!({ "id": "c_1", "object": "chat.completion", "created": 1, "model": model,
         "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } }] })
 }
 
-fn of_chat(model: &Value, turn: &Turn) -> Vec<Value> {
+fn of_chat(model: &Value, turn: &ModelTurn) -> Vec<Value> {
     let (delta, reason) = match turn {
-        Turn::Says(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-        Turn::Uses(at, name, input) => {
+        ModelTurn::Says(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        ModelTurn::Uses(at, name, input) => {
             let function = json!({ "name": name, "arguments": input.to_string() });
             let call =
                 json!({ "index": 0, "id": format!("call_{at}"), "type": "function", "function": function });
@@ -319,10 +319,10 @@ fn of_chat(model: &Value, turn: &Turn) -> Vec<Value> {
     ]
 }
 
-fn candidate(turn: &Turn) -> Value {
+fn candidate(turn: &ModelTurn) -> Value {
     let part = match turn {
-        Turn::Says(text) => json!({ "text": text }),
-        Turn::Uses(_, name, input) => json!({ "functionCall": { "name": name, "args": input } }),
+        ModelTurn::Says(text) => json!({ "text": text }),
+        ModelTurn::Uses(_, name, input) => json!({ "functionCall": { "name": name, "args": input } }),
     };
     json!({ "candidates": [{ "index": 0, "finishReason": "STOP", "content": { "role": "model", "parts": [part] } }],
         "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 } })

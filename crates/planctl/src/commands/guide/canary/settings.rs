@@ -8,7 +8,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
 use serde_json::{Map, Value, json};
 
-use crate::commands::guide::hooks::SessionAgent;
+use crate::session_agent::SessionAgent;
 
 /// Keys of settings in JSON that decide about hooks.
 const KEYS: [&str; 6] =

@@ -41,6 +41,8 @@ fn an_edit_is_checked_compared_and_approved_and_the_run_goes_on_with_it() {
     house.fixture.write("README", "");
     let checked = send(&browser, &broken, &path, "check", &mended);
     has(&checked, "It is verified");
+    assert!(text.contains("status: in-progress"), "{text}");
+    assert!(!checked.body.contains("P006"), "planctl's own marks are no news: {}", checked.body);
     has(&checked, "test -e README</code>");
     has(&checked, "Approve as approve-test");
     assert!(!house.fixture.read("fix.md").contains("README"), "checking writes nothing");

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::End;
 use crate::contract::{Ending, Evidence, Excerpt, Judgement, RehearsalResult, Tampering, Verdict};
 use crate::event::Overrun;
 use crate::ids::{Actor, Attempt};
+use crate::outcome::End;
 
 /// A failed attempt, as the next worker and the person asked are told of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

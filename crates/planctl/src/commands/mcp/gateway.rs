@@ -1,4 +1,4 @@
-//! The door of a process that an agent started: the same calls as a command in this workspace makes, with and without a daemon.
+//! The gateway of a process that an agent started: the same calls as a command in this workspace makes, with and without a daemon.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -6,37 +6,40 @@ use std::sync::{Mutex, PoisonError};
 
 use planctl_api::wire::calls::Start;
 use planctl_lang::{Levels, Source};
-use planctl_mcp::{ApiCall, Door, PlanText, Refused, Screens};
+use planctl_mcp::{ApiCall, ApiGateway, PlanText, Refused, Screens};
 use planctl_server::check::Checked;
 use serde_json::{Value, json};
 
 use crate::api::{self, Api};
+use crate::checking;
 use crate::client::{Client, How};
-use crate::commands::{Context, plan, write};
+use crate::commands::write;
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::{caller, checking};
+use crate::person;
+use crate::show;
 
 /// The extension of the files that are drafted.
 const DRAFT_EXTENSION: &str = "md";
 
 /// The way to planctl of an agent that works in a workspace.
-pub struct WorkspaceDoor {
+pub struct WorkspaceGateway {
     context: Context,
     /// The files that this agent drafted, with their texts as it wrote them.
     drafted: Mutex<HashMap<PathBuf, String>>,
 }
 
-impl WorkspaceDoor {
+impl WorkspaceGateway {
     /// Opens nothing yet: the database is opened by the first call that needs it.
-    pub fn new(context: Context) -> WorkspaceDoor {
-        WorkspaceDoor { context, drafted: Mutex::default() }
+    pub fn new(context: Context) -> WorkspaceGateway {
+        WorkspaceGateway { context, drafted: Mutex::default() }
     }
 
     /// Returns where a plan lies that is named by its path in the workspace.
     fn file_of(&self, path: &str) -> Result<PathBuf, Refused> {
         let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if path.is_empty() || !is_plain {
-            return Err(Refused::bad_request(format!("`{path}` is no path within the workspace")));
+            return Err(Refused::bad_request(format!("`{path}` is not a path within the workspace")));
         }
         Ok(self.context.workspace().join(path))
     }
@@ -75,14 +78,14 @@ impl WorkspaceDoor {
     }
 }
 
-impl Door for WorkspaceDoor {
+impl ApiGateway for WorkspaceGateway {
     fn takes_plans(&self) -> bool {
-        !caller::is_in_worker()
+        !person::is_in_worker()
     }
 
     fn screens(&self) -> Screens {
         let asks =
-            !caller::is_in_worker() && self.context.config().is_ok_and(|loaded| loaded.config.asks_at_client);
+            !person::is_in_worker() && self.context.config().is_ok_and(|loaded| loaded.config.asks_at_client);
         if asks { Screens::Persons } else { Screens::Nobodys }
     }
 
@@ -123,7 +126,7 @@ impl Door for WorkspaceDoor {
     }
 
     async fn submit(&self, path: String) -> Result<Value, Refused> {
-        caller::must_be_human("submit a plan").map_err(refused)?;
+        person::must_be_human("submit a plan").map_err(refused)?;
         self.file_of(&path)?;
         let checked = self.checked(&path, None).await.map_err(refused)?;
         if !checked.verification.is_verified() {
@@ -139,7 +142,7 @@ impl Door for WorkspaceDoor {
 
 /// Starts a run that waits for its approval. A plan that needs none is a person's to start.
 async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Value, Refused> {
-    let run = format!("planctl run {}", plan::shell_word(path));
+    let run = format!("planctl run {}", show::shell_word(path));
     let ready = |why: &str| {
         let ready = Refused::new("conflict", format!("{path} {why}; a person starts it"));
         Refused { next: Some(json!(run)), ..ready }
@@ -162,7 +165,7 @@ async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Val
         How::AlreadyDone { run } => Err(ready(&format!("is done already, by {run}"))),
         How::ChangedSinceApproval { .. } => {
             let changed = Refused::new("conflict", format!("{path} changed since it was approved"));
-            let next = json!(format!("planctl approve {}", plan::shell_word(path)));
+            let next = json!(format!("planctl approve {}", show::shell_word(path)));
             Err(Refused {
                 next: Some(next),
                 ..changed.help("a person decides whether it goes on with this text")

@@ -1,4 +1,4 @@
-//! The door that an agent's calls go through: the API, and the few things for which the API has no call.
+//! The gateway that an agent's calls go through: the API, and the few things for which the API has no call.
 
 use std::borrow::Cow;
 
@@ -51,11 +51,11 @@ pub struct PlanText {
     pub path: String,
     /// Its text; the file's where it is left out.
     pub text: Option<String>,
-    /// The workspace, where the door does not stand in one.
+    /// The workspace, where the gateway does not stand in one.
     pub workspace: Option<String>,
 }
 
-/// The owner of the screen that a door's client has, as far as that is known.
+/// The owner of the screen that a gateway's client has, as far as that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Screens {
     /// Nobody says that it is a person's.
@@ -123,8 +123,8 @@ impl From<Problem> for Refused {
 }
 
 /// The way to planctl that one caller has. Nothing that it offers decides, approves, or changes how strictly work is judged.
-pub trait Door: Send + Sync + 'static {
-    /// Says whether plans can be drafted and submitted: the door stands in their workspace, and a person may start runs from
+pub trait ApiGateway: Send + Sync + 'static {
+    /// Says whether plans can be drafted and submitted: the gateway stands in their workspace, and a person may start runs from
     /// where it stands.
     fn takes_plans(&self) -> bool;
 
@@ -132,7 +132,7 @@ pub trait Door: Send + Sync + 'static {
     /// right to decide.
     fn screens(&self) -> Screens;
 
-    /// Returns the workspace in which the door stands.
+    /// Returns the workspace in which the gateway stands.
     fn workspace(&self) -> Option<String>;
 
     /// Calls the API with the caller's authority. `None` is an answer without content.

@@ -1,39 +1,77 @@
-//! P103, P105–P107, P116, P117: the results of contracts that were tried before any work was done.
+//! P103, P106, P107, P116, P117: what contracts say before any work is done, above all those that were tried.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use planctl_engine::{Ending, Verdict};
 
-use super::Lint;
+use super::{Context, Lint, Needs, ReadContract};
 use crate::analysis::named_files;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::facts::FileFact;
-use crate::facts::{Trial, TrialRun, Tried};
+use crate::facts::{FileFact, Trial, TrialRun, Tried};
+use crate::syntax::shell;
 use crate::text::{Span, escape};
-use crate::tree::ContractTree;
 use crate::tree::parse::name_of;
+use crate::tree::{ContractTree, StepTree};
 
 /// A contract that takes a larger part of its time than this may run past it one day, in percent.
 const TIME_PERCENT_MAX: u32 = 80;
-/// How many changed files are named.
-const CHANGED_NAMED_MAX: usize = 4;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let mut trials = lint.facts.trials.clone();
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        let (Some(number), Some(contract)) = (step.fixed_number(), &step.contract) else { continue };
+pub(super) const LINT: Lint = Lint {
+    codes: &[Code::P103, Code::P106, Code::P107, Code::P116, Code::P117],
+    needs: Needs::Trials,
+    check,
+};
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step, contract, trial) in context.trials() {
         let mut of_step = Vec::new();
-        match trials.remove(&number) {
-            Some(Trial::Skipped { reason }) => of_step.push(skipped_finding(contract, &reason)),
-            Some(Trial::Tried(tried)) => {
-                changes(contract, &tried, &mut of_step);
-                result(lint, at, contract, &tried, &mut of_step);
-                time(contract, &tried, &mut of_step);
+        match trial {
+            Trial::Skipped { reason } => of_step.push(skipped_finding(contract, reason)),
+            Trial::Tried(tried) => {
+                result(context, at, contract, tried, &mut of_step);
+                time(contract, tried, &mut of_step);
             }
-            None => {}
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
+    check_repeated(context, found);
+}
+
+// A contract that looks at files alone, and passed for an earlier step, passes before this step's work.
+fn check_repeated(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if !context.order.is_linear() {
+        return;
+    }
+    let mut earlier: HashMap<(&str, u8), &StepTree> = HashMap::new();
+    context.each_script(found, |ReadContract { step, contract, script }, found| {
+        if !shell::only_looks(script) {
+            return;
+        }
+        let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
+        // A trial knows better than the text.
+        let is_tried = matches!(context.trial_of(step), Some(Trial::Tried(_)));
+        match earlier.entry((contract.command.as_str(), contract.expected())) {
+            Entry::Vacant(free) => {
+                free.insert(step);
+            }
+            Entry::Occupied(first) if !is_guard && !is_tried => {
+                found.push(repeated_finding(contract, first.get()));
+            }
+            Entry::Occupied(_) => {}
+        }
+    });
+}
+
+fn repeated_finding(contract: &ContractTree, first: &StepTree) -> Diagnostic {
+    let number = escape(&first.number_text());
+    let message = format!("the contract is that of step {number}, so it passes before any work is done");
+    let repeated = Diagnostic::new(Code::P103, message).at(contract.span, "proves nothing of this step");
+    let place = first.contract.as_ref().map_or(first.heading, |contract| contract.span);
+    repeated.at(place, "the same here").help(
+        "look at what this step adds; where it is meant to hold before the work, too, write `**guard:** yes`",
+    )
 }
 
 fn skipped_finding(contract: &ContractTree, reason: &str) -> Diagnostic {
@@ -41,17 +79,23 @@ fn skipped_finding(contract: &ContractTree, reason: &str) -> Diagnostic {
     skipped.at(script(contract), reason).note("whether it passes before any work is done is not known")
 }
 
-fn result(lint: &Lint<'_>, at: usize, contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
+fn result(
+    context: &Context<'_>,
+    at: usize,
+    contract: &ContractTree,
+    tried: &Tried,
+    found: &mut Vec<Diagnostic>,
+) {
     let passes = tried.runs.iter().filter(|run| run.verdict == Verdict::Passed).count();
     let Some(first) = tried.runs.first() else { return };
-    let step = &lint.tree.steps[at];
+    let step = &context.tree.steps[at];
     let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
     let has_timed_out = tried.runs.iter().any(|run| run.ending == Ending::TimedOut);
     if passes > 0 && passes < tried.runs.len() {
         found.push(flipped_finding(contract, tried));
     } else if passes > 0 && !is_guard {
-        let mut named = named_files(lint.order, at, step).into_iter();
-        let missing = named.find(|path| lint.facts.files.get(*path) == Some(&FileFact::Missing));
+        let mut named = named_files(context.order, at, step).into_iter();
+        let missing = named.find(|path| context.facts.files.get(*path) == Some(&FileFact::Missing));
         found.push(printed(vacuous_finding(contract, first, missing), tried));
     } else if passes == 0 && is_guard && !has_timed_out {
         found.push(printed(red_guard_finding(contract, first), tried));
@@ -108,22 +152,6 @@ fn red_guard_finding(contract: &ContractTree, run: &TrialRun) -> Diagnostic {
         .help("mend what it checks first, or take `**guard:** yes` out")
 }
 
-fn changes(contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
-    if tried.changed_count == 0 {
-        return;
-    }
-    let named: Vec<String> =
-        tried.changed.iter().take(CHANGED_NAMED_MAX).map(|path| format!("`{}`", escape(path))).collect();
-    let more = match tried.changed_count - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let changes = Diagnostic::new(Code::P105, "the contract changes the workspace")
-        .at(script(contract), format!("changed {}{more}", named.join(", ")))
-        .note("it ran in a copy, which is discarded; files that git ignores do not count");
-    found.push(changes.help("a contract should look, not do: let the task write, and the contract check"));
-}
-
 fn time(contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
     let Some(longest) = tried.runs.iter().max_by_key(|run| run.duration) else { return };
     let limit = words(tried.timeout);
@@ -140,7 +168,7 @@ fn time(contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {
 }
 
 /// The script without the empty space around it.
-fn script(contract: &ContractTree) -> Span {
+pub(super) fn script(contract: &ContractTree) -> Span {
     let text = &contract.command;
     let start = text.len() - text.trim_start().len();
     contract.in_plan(Span::new(start, text.trim_end().len().max(start)))

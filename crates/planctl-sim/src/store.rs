@@ -9,8 +9,7 @@ use planctl_engine::{
     RunStatus, Scope, TimerId, Timestamp, Usage, Work, advance, initial_scope,
 };
 
-use super::database::{Database, Workspace};
-
+use crate::database::{Database, Workspace};
 use crate::faults::Flaw;
 use crate::plans::Plan;
 

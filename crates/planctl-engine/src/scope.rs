@@ -42,7 +42,7 @@ impl Scope {
         }
     }
 
-    pub(super) fn covers(&self, id: &NodeId, is_present: bool) -> bool {
+    pub(crate) fn covers(&self, id: &NodeId, is_present: bool) -> bool {
         match self {
             Scope::Nodes(ids) => ids.contains(id),
             Scope::Live(ids) => ids.contains(id) || is_present,

@@ -1,0 +1,528 @@
+//! The programs that planctl knows: how their words are read, what they start, and what a call of one brings about.
+
+mod building;
+mod machines;
+mod shells;
+mod table;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::following::program;
+use super::{Arguments, Simple, Use, Word};
+use table::PROGRAMS;
+
+/// A program, or several of one kind.
+pub(crate) struct Program {
+    /// Their names.
+    names: &'static [&'static str],
+    /// The letters of options with a value.
+    short: &'static str,
+    /// The names of options with a value.
+    long: &'static [&'static str],
+    /// Where its words name files.
+    pub(super) files: Files,
+    /// How it starts another program.
+    wraps: Option<Wraps>,
+    /// Its calls, and what they bring about.
+    does: &'static [Does],
+}
+
+/// Where the words of a program name files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Files {
+    /// Nowhere that is known: a word is one by its look alone.
+    ByLook,
+    /// Nowhere.
+    None,
+    /// Each word that is no option.
+    All(Use),
+    /// Each word that is no option, behind the first so many.
+    Behind(usize, Use),
+    /// All behind the first, which is a pattern or a program unless an option gives it.
+    BehindPattern,
+    /// The first is a script that it runs; the others are its arguments.
+    Script,
+    /// In a way of its own, which is code.
+    Own,
+}
+
+/// How a program starts another.
+#[derive(Clone, Copy)]
+struct Wraps {
+    /// The verbs with which it does; none where it has no verbs.
+    verbs: &'static [&'static str],
+    /// The option behind which the other stands, as in `python -m`; else it stands behind all options.
+    behind: &'static str,
+    /// How many words of its own come first.
+    positionals: usize,
+    /// Says that `NAME=value` may come first.
+    takes_assignments: bool,
+    /// Says that it looks the other up in places of its own, not on the PATH.
+    has_own_path: bool,
+}
+
+/// Something that calls of a program bring about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trait {
+    /// They reach other machines.
+    Network,
+    /// They destroy.
+    Destroys,
+    /// They wait for a person.
+    Asks,
+    /// They read their standard input where nothing else feeds it.
+    AsksUnlessFed,
+    /// They change files or a repository that their words don't name; how, in words.
+    Changes(&'static str),
+    /// They leave a process behind.
+    Stays,
+    /// They end processes, or wait for them.
+    Ends,
+    /// They change the system.
+    System,
+    /// They end with 0 whatever they find: their name, and what says it by its exit code.
+    Tells(&'static str, &'static str),
+    /// They end with 0.
+    Succeeds,
+    /// They are run for their exit code, also where another program runs them.
+    Checks,
+    /// They prepare a check.
+    Prepares,
+    /// They are run for what a person reads in the log, or to clear away.
+    Shows,
+    /// They end with 0 on any input, or on some other one.
+    Filters,
+    /// They say something, or nothing, and end with 0.
+    Says,
+    /// They print what is there.
+    Prints,
+    /// They print a text, or what a file has.
+    PrintsText,
+    /// They make programs.
+    Builds,
+    /// They make files that a later command may run.
+    Makes,
+    /// They run tests or recipes of the workspace.
+    RunsWorkspace,
+}
+
+/// Calls of a program, by their words, and what they bring about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Does {
+    what: Trait,
+    /// The first word that is no option; none for any.
+    verbs: &'static [&'static str],
+    /// The same, of which it is none.
+    other_than: &'static [&'static str],
+    /// One of these signs is among the words; none where that is no matter.
+    with: &'static [&'static str],
+    /// And one of these.
+    and: &'static [&'static str],
+    /// None of these is.
+    without: &'static [&'static str],
+    operands: Operands,
+}
+
+/// The words of a call behind its verb.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    Any,
+    /// There is no word at all.
+    Absent,
+    /// One is no option.
+    Present,
+}
+
+impl Does {
+    const fn any(what: Trait) -> Does {
+        Does::on(&[], what)
+    }
+
+    const fn on(verbs: &'static [&'static str], what: Trait) -> Does {
+        Does { what, verbs, other_than: &[], with: &[], and: &[], without: &[], operands: Operands::Any }
+    }
+
+    const fn other_than(what: Trait, verbs: &'static [&'static str]) -> Does {
+        Does { other_than: verbs, ..Does::any(what) }
+    }
+
+    const fn with(self, signs: &'static [&'static str]) -> Does {
+        Does { with: signs, ..self }
+    }
+
+    const fn and(self, signs: &'static [&'static str]) -> Does {
+        Does { and: signs, ..self }
+    }
+
+    const fn without(self, signs: &'static [&'static str]) -> Does {
+        Does { without: signs, ..self }
+    }
+
+    const fn alone(self) -> Does {
+        Does { operands: Operands::Absent, ..self }
+    }
+
+    const fn of_something(self) -> Does {
+        Does { operands: Operands::Present, ..self }
+    }
+
+    fn is_by(&self, call: &Call<'_>) -> bool {
+        let verb = call.verb();
+        let has_one = |signs: &[&str]| signs.is_empty() || signs.iter().any(|sign| call.has(sign));
+        (self.verbs.is_empty() || self.verbs.contains(&verb))
+            && !self.other_than.contains(&verb)
+            && has_one(self.with)
+            && has_one(self.and)
+            && !self.without.iter().any(|sign| call.has(sign))
+            && match self.operands {
+                Operands::Any => true,
+                Operands::Absent => call.words.len() == 1,
+                Operands::Present => call.rest().iter().any(|word| !word.starts_with('-')),
+            }
+    }
+}
+
+/// A call of a program that planctl knows, or of another.
+pub(crate) struct Call<'a> {
+    /// The words as bash expands them, or else as written.
+    words: Vec<&'a str>,
+    known: Option<&'static Program>,
+    /// The place of the first word that is no option.
+    verb: Option<usize>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a command.
+    pub(crate) fn of(words: &'a [Word]) -> Call<'a> {
+        let words: Vec<&str> = words.iter().map(Word::text).collect();
+        let known = words.first().and_then(|name| Program::named(name));
+        let verb = verb_at(&words, known);
+        Call { words, known, verb }
+    }
+
+    /// Returns the program's name as it is written.
+    pub(crate) fn name(&self) -> &'a str {
+        self.words.first().copied().unwrap_or_default()
+    }
+
+    /// Returns the first word that is no option and no value of one; may be empty.
+    pub(crate) fn verb(&self) -> &'a str {
+        self.verb.map(|at| self.words[at]).unwrap_or_default()
+    }
+
+    /// Returns the place of its verb among all words.
+    pub(super) fn verb_at(&self) -> Option<usize> {
+        self.verb
+    }
+
+    /// Returns the words behind the verb; where there is none, all behind the name.
+    pub(crate) fn rest(&self) -> &[&'a str] {
+        self.words.get(self.verb.unwrap_or(0) + 1..).unwrap_or_default()
+    }
+
+    /// Returns all words.
+    pub(crate) fn words(&self) -> &[&'a str] {
+        &self.words
+    }
+
+    /// Says whether a call is one of a known program.
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        self.known.is_some_and(|known| known.names.contains(&name)) && Program::plain(self.name()) == name
+    }
+
+    /// Says whether it brings something about.
+    pub(crate) fn does(&self, what: Trait) -> bool {
+        self.traits().any(|one| one == what)
+    }
+
+    /// Returns all that it brings about.
+    pub(crate) fn traits(&self) -> impl Iterator<Item = Trait> + '_ {
+        let rows = self.known.map_or(&[][..], |known| known.does);
+        rows.iter().filter(|row| row.is_by(self)).map(|row| row.what)
+    }
+
+    /// Says whether a sign is among its words: an option (`-f` in `-rf`, `--force`, `--force=x`), a word, the beginning of one
+    /// (`+*`), a text within one in any case (`*drop table*`), or an address of this machine (`HERE`).
+    fn has(&self, sign: &str) -> bool {
+        let words = self.words.get(1..).unwrap_or_default();
+        let mut words = words.iter();
+        if sign == HERE {
+            return words.any(|word| is_here(word));
+        }
+        if let Some(inner) = sign.strip_prefix('*').and_then(|sign| sign.strip_suffix('*')) {
+            return words.any(|word| word.to_lowercase().contains(inner));
+        }
+        if let Some(beginning) = sign.strip_suffix('*') {
+            return words.any(|word| word.starts_with(beginning));
+        }
+        match sign.as_bytes() {
+            [b'-', letter] if letter.is_ascii_alphabetic() => {
+                let letter = char::from(*letter);
+                words.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+            }
+            [b'-', b'-', ..] => words.any(|word| {
+                word.strip_prefix(sign).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            }),
+            _ => words.any(|word| *word == sign),
+        }
+    }
+}
+
+/// The sign of an address of this machine.
+const HERE: &str = "HERE";
+
+/// Says whether a word names this machine.
+pub(crate) fn is_here(word: &str) -> bool {
+    ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"].iter().any(|here| word.contains(here))
+}
+
+fn verb_at(words: &[&str], known: Option<&Program>) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        if !word.starts_with('-') {
+            return Some(at);
+        }
+        at += 1 + usize::from(known.is_some_and(|known| known.takes_next(word)));
+    }
+    None
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let named = |program: &'static Program| program.names.iter().map(move |name| (*name, program));
+    PROGRAMS.into_iter().flatten().flat_map(named).collect()
+});
+
+impl Program {
+    /// Returns what is known of a program, wherever it is installed.
+    pub(super) fn named(name: &str) -> Option<&'static Program> {
+        BY_NAME.get(Program::plain(name)).copied()
+    }
+
+    // `/bin/rm` and `.venv/bin/pytest` are programs; `./make` is a file of the workspace.
+    fn plain(name: &str) -> &str {
+        let is_installed = !name.contains('/') || name.starts_with('/') || name.contains("bin/");
+        let plain = if is_installed { program(name) } else { name };
+        if plain.starts_with("mkfs.") { "mkfs" } else { plain }
+    }
+
+    /// Reads the words behind its name.
+    pub(super) fn read<'a>(&self, words: &'a [Word]) -> Arguments<'a> {
+        Arguments::read(words, self.short, self.long)
+    }
+
+    /// Says whether the word after an option is its value.
+    fn takes_next(&self, option: &str) -> bool {
+        match option.strip_prefix("--") {
+            Some(name) => self.long.contains(&name),
+            // The last of several letters has the value.
+            None => option.chars().skip(1).last().is_some_and(|letter| self.short.contains(letter)),
+        }
+    }
+
+    /// Says whether a program of this name runs the script that it is given.
+    pub(super) fn is_interpreter(name: &str) -> bool {
+        Program::named(name).is_some_and(|known| known.files == Files::Script)
+    }
+}
+
+/// Says whether every call of a program brings something about.
+pub(crate) fn brings(name: &str, what: Trait) -> bool {
+    let is_always = |row: &Does| *row == Does::any(what);
+    Program::named(name).is_some_and(|known| known.does.iter().any(is_always))
+}
+
+/// Returns the calls of a command: its own, and those of all that it starts.
+pub(crate) fn calls(simple: &Simple) -> impl Iterator<Item = Call<'_>> {
+    all_commands(&simple.words).into_iter().map(Call::of)
+}
+
+/// Returns a command's options and operands as its program reads them.
+pub(crate) fn arguments(words: &[Word]) -> Arguments<'_> {
+    let Some((name, rest)) = words.split_first() else { return Arguments::default() };
+    match Program::named(name.text()) {
+        Some(known) => known.read(rest),
+        None => Arguments::read(rest, "", &[]),
+    }
+}
+
+/// Returns the command, and, behind programs like `sudo`, `timeout`, `xargs` and `find -exec`, each that they start from the
+/// PATH.
+pub(crate) fn wrapped_commands(words: &[Word]) -> Vec<&[Word]> {
+    started(words, false)
+}
+
+/// Returns the command, and each that it starts, also in the way of `uv run`, `npx` and `python -m`.
+pub(crate) fn all_commands(words: &[Word]) -> Vec<&[Word]> {
+    started(words, true)
+}
+
+fn started(words: &[Word], from_anywhere: bool) -> Vec<&[Word]> {
+    let mut found: Vec<&[Word]> = Vec::new();
+    let mut words = words;
+    while let Some(name) = words.first().and_then(|word| word.literal.as_deref()) {
+        found.push(words);
+        if name == "find" {
+            found.extend(started_by_find(words));
+            break;
+        }
+        match started_by(words) {
+            Some((inner, has_own_path)) if from_anywhere || !has_own_path => words = inner,
+            Some(_) | None => break,
+        }
+    }
+    found
+}
+
+/// Returns the command that `uv run`, `bundle exec` and the like start in places of their own.
+pub(super) fn started_by_runner(words: &[Word]) -> Option<&[Word]> {
+    started_by(words).and_then(|(inner, has_own_path)| has_own_path.then_some(inner))
+}
+
+// One level is enough: nobody nests them deeper.
+fn started_by_find(words: &[Word]) -> impl Iterator<Item = &[Word]> {
+    let starts = |word: &Word| matches!(word.raw.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let places = (0..words.len()).filter(move |at| starts(&words[*at]));
+    let inner = places.map(|at| {
+        let rest = &words[at + 1..];
+        let end = rest.iter().position(|word| matches!(word.text(), ";" | "+")).unwrap_or(rest.len());
+        &rest[..end]
+    });
+    inner.filter(|inner| !inner.is_empty())
+}
+
+// Returns what a wrapper starts, and whether it looks that up in places of its own.
+fn started_by(words: &[Word]) -> Option<(&[Word], bool)> {
+    let (name, rest) = words.split_first()?;
+    let known = Program::named(name.literal.as_deref()?)?;
+    let wraps = known.wraps?;
+    let asks = |word: &Word| matches!(word.raw.as_str(), "-v" | "-V");
+    if name.raw == "command" && rest.first().is_some_and(asks) {
+        return None;
+    }
+    let texts: Vec<&str> = words.iter().map(Word::text).collect();
+    let own = match wraps.verbs {
+        [] => rest,
+        verbs => {
+            let at = verb_at(&texts, Some(known)).filter(|at| verbs.contains(&texts[*at]))?;
+            &words[at + 1..]
+        }
+    };
+    let inner = match wraps.behind {
+        "" => behind_own_words(own, known, &wraps),
+        option => {
+            let mut at = 0;
+            while own.get(at)?.raw != option {
+                let word = own[at].raw.as_str();
+                at += 1 + usize::from(word.starts_with('-').then(|| known.takes_next(word))?);
+            }
+            &own[at + 1..]
+        }
+    };
+    Some((inner, wraps.has_own_path)).filter(|(inner, _)| !inner.is_empty())
+}
+
+fn behind_own_words<'a>(words: &'a [Word], known: &Program, wraps: &Wraps) -> &'a [Word] {
+    let mut at = 0;
+    let mut positionals = wraps.positionals;
+    while let Some(word) = words.get(at) {
+        let text = word.raw.as_str();
+        if text.starts_with('-') && text.len() > 1 {
+            at += 1 + usize::from(known.takes_next(text));
+        } else if wraps.takes_assignments && text.contains('=') && !text.starts_with('=') {
+            at += 1;
+        } else if positionals > 0 {
+            positionals -= 1;
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    words.get(at..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::shell::{Command, Reading, read};
+
+    fn words_of(command: &str) -> Vec<Word> {
+        let Reading::Read(script) = read(command) else { panic!("{command} is bash") };
+        let [Command::Simple(simple)] = &script.items[0].first.commands[..] else { panic!("{command}") };
+        simple.words.clone()
+    }
+
+    #[test]
+    fn each_program_stands_once() {
+        let names: Vec<&str> =
+            PROGRAMS.into_iter().flatten().flat_map(|program| program.names).copied().collect();
+        let mut once = names.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(names.len(), once.len(), "{names:?}");
+    }
+
+    #[test]
+    fn wrappers_are_known_once_whatever_starts_the_program() {
+        for (command, inner) in [
+            ("uv run rm -rf x", "rm -rf x"),
+            ("uv run --with rich -p 3.12 pytest -q", "pytest -q"),
+            ("uv --project a run pytest", "pytest"),
+            ("uv run -m pytest x", "pytest x"),
+            ("sudo -u ada pytest tests", "pytest tests"),
+            ("timeout -k 1 60 python3 -m pytest -x", "pytest -x"),
+            ("env -C a B=1 nice -n 5 make", "make"),
+            ("npx --yes eslint .", "eslint ."),
+            ("pnpm -C web exec vitest run", "vitest run"),
+            ("npm exec -- jest", "jest"),
+            ("poetry run mypy .", "mypy ."),
+            ("coverage run -m pytest", "pytest"),
+            ("xargs -r -n 1 grep -q x", "grep -q x"),
+            ("find . -name x -exec rm -r {} +", "rm -r {}"),
+            ("uv pip install x", "uv pip install x"),
+            ("command -v uv", "command -v uv"),
+            ("python3 a.py -m b", "python3 a.py -m b"),
+        ] {
+            let words = words_of(command);
+            let last = all_commands(&words).last().copied().unwrap_or_default();
+            let texts: Vec<&str> = last.iter().map(Word::text).collect();
+            assert_eq!(texts.join(" "), inner, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_sign_is_an_option_in_any_of_its_forms_a_word_or_a_part_of_one() {
+        let has = |command: &str, sign: &str| Call::of(&words_of(command)).has(sign);
+        for (command, sign) in [
+            ("rm -rf x", "-r"),
+            ("git push --force=x", "--force"),
+            ("git push origin +main", "+*"),
+            ("psql -c 'DROP TABLE a'", "*drop table*"),
+            ("curl http://localhost:80", HERE),
+            ("git checkout .", "."),
+        ] {
+            assert!(has(command, sign), "{command} {sign}");
+        }
+        for (command, sign) in [
+            ("rm --recursive x", "-r"),
+            ("git push --forced", "--force"),
+            ("rm r", "-r"),
+            ("kill -15 3", "-1"),
+        ] {
+            assert!(!has(command, sign), "{command} {sign}");
+        }
+    }
+
+    #[test]
+    fn the_verb_stands_behind_options_and_their_values() {
+        for (command, verb) in [
+            ("git -C a --git-dir b status -s", "status"),
+            ("kubectl -n web get pods", "get"),
+            ("docker --context x rm y", "rm"),
+            ("apt-get -y install x", "install"),
+            ("git", ""),
+        ] {
+            assert_eq!(Call::of(&words_of(command)).verb(), verb, "{command}");
+        }
+    }
+}

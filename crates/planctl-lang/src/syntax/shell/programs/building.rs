@@ -1,0 +1,209 @@
+//! Programs for the work on a program: version control, tests, builds, packages.
+
+use super::Trait::{
+    Asks, Builds, Changes, Checks, Destroys, Makes, Network, Prints, RunsWorkspace, Shows, Tells,
+};
+use super::table::{ASKS_FOR_ITSELF, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
+use super::{Does, Files, Program};
+
+pub(super) const PROGRAMS: &[Program] = &[
+    // Version control.
+    Program {
+        names: &["git"],
+        short: "Cc",
+        long: &["git-dir", "work-tree", "namespace"],
+        files: Files::Own,
+        does: GIT,
+        ..PLAIN
+    },
+    Program {
+        names: &["gh"],
+        does: &[
+            Does::any(Network).without(ASKS_FOR_ITSELF),
+            Does::any(Destroys).with(&["delete"]),
+            Does::on(&["auth"], Asks).with(&["login"]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["glab"], does: &[Does::any(Network).without(ASKS_FOR_ITSELF)], ..PLAIN },
+    // Tests, builds and what they use.
+    Program {
+        names: &["pytest", "py.test"],
+        short: "kmnpcoW",
+        long: &["maxfail", "deselect", "ignore", "rootdir", "tb", "durations", "config-file"],
+        files: Files::Own,
+        does: &[
+            Does::any(Checks),
+            Does::any(RunsWorkspace),
+            Does::any(Tells("pytest --collect-only", "let it run the tests: without `--collect-only`"))
+                .with(&["--collect-only", "--co"]),
+        ],
+        ..PLAIN
+    },
+    Program {
+        names: &["make", "gmake"],
+        short: "Cfj",
+        long: &["directory", "file"],
+        files: Files::Own,
+        does: &[
+            Does::any(Builds),
+            Does::any(Makes),
+            Does::any(RunsWorkspace),
+            Does::any(Tells("make -n", "let it make: without `-n`")).with(&[
+                "-n",
+                "--dry-run",
+                "--just-print",
+            ]),
+        ],
+        ..PLAIN
+    },
+    Program {
+        names: &["cargo"],
+        does: &[
+            Does::on(&["install", "publish", "update", "search", "fetch", "login", "yank", "audit"], Network)
+                .without(OFFLINE),
+            Does::on(&["fmt"], Changes(FILES)).without(&["--check"]),
+            Does::on(&["fix", "add", "remove"], Changes(FILES)),
+            Does::on(&["clippy"], Changes(FILES)).with(&["--fix"]),
+            Does::any(Builds),
+            Does::on(&["build", "b", "install", "run", "r", "xtask"], Makes),
+            Does::any(RunsWorkspace),
+        ],
+        ..PLAIN
+    },
+    Program {
+        names: &["go"],
+        short: "C",
+        does: &[
+            Does::on(&["get", "install"], Network),
+            Does::on(&["fmt", "generate"], Changes(FILES)),
+            Does::on(&["mod"], Changes(FILES)).with(&["tidy"]),
+            Does::any(Builds),
+            Does::on(&["build", "install", "generate"], Makes),
+            Does::any(RunsWorkspace),
+        ],
+        ..PLAIN
+    },
+    Program {
+        names: &["just", "bazel", "ninja", "mvn", "gradle"],
+        does: &[Does::any(Builds), Does::any(Makes), Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
+    Program {
+        names: &["mvnw", "gradlew", "ant", "javac", "c++", "clang++", "esbuild", "webpack", "rollup"],
+        does: &[Does::any(Makes)],
+        ..PLAIN
+    },
+    Program { names: &["rake", "sbt"], does: &[Does::any(Makes), Does::any(RunsWorkspace)], ..PLAIN },
+    Program {
+        names: &["cc", "gcc", "g++", "clang", "rustc", "tsc", "cmake", "meson"],
+        does: &[Does::any(Builds), Does::any(Makes), Does::any(Checks)],
+        ..PLAIN
+    },
+    Program {
+        names: &["dotnet", "swift"],
+        does: &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
+    Program {
+        names: &["zig", "stack", "cabal", "mix"],
+        does: &[Does::other_than(Makes, &["test"])],
+        ..PLAIN
+    },
+    Program {
+        names: &[
+            "ava", "bats", "busted", "ctest", "deno", "jest", "mocha", "nox", "phpunit", "prove", "rspec",
+            "task", "tox", "vitest", "nose2",
+        ],
+        does: &[Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
+    Program { names: &["shellcheck"], does: &[Does::any(Checks)], ..PLAIN },
+    Program { names: &["rustfmt"], does: &[Does::any(Changes(FILES)).without(&["--check"])], ..PLAIN },
+    Program {
+        names: &["black", "isort"],
+        does: &[Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"])],
+        ..PLAIN
+    },
+    Program {
+        names: &["ruff"],
+        does: &[
+            Does::on(&["format"], Changes(FILES)).without(&["--check", "--diff", "--version"]),
+            Does::on(&["check"], Changes(FILES)).with(&["--fix"]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["eslint", "stylelint"], does: &[Does::any(Changes(FILES)).with(&["--fix"])], ..PLAIN },
+    Program { names: &["prettier"], does: &[Does::any(Changes(FILES)).with(&["--write", "-w"])], ..PLAIN },
+    Program { names: &["gofmt", "goimports"], does: &[Does::any(Changes(FILES)).with(&["-w"])], ..PLAIN },
+    Program {
+        names: &["pip", "pip3"],
+        does: &[Does::on(&["install", "download", "search"], Network).without(OFFLINE), Does::any(Makes)],
+        ..PLAIN
+    },
+    Program { names: &["gem"], does: &[Does::on(&["install", "update", "push"], Network)], ..PLAIN },
+    Program {
+        names: &["composer"],
+        does: &[Does::on(&["install", "update", "push"], Network), Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
+];
+
+const GIT: &[Does] = &[
+    Does::on(&["push", "pull", "fetch", "clone", "ls-remote"], Network),
+    Does::on(&["submodule"], Network).with(&["update"]),
+    Does::on(&["remote"], Network).with(&["update", "show"]),
+    Does::on(&["reset"], Destroys).with(&["--hard", "--merge"]),
+    Does::on(&["clean"], Destroys).with(&["-f", "--force"]).without(&["-n", "--dry-run"]),
+    Does::on(&["checkout"], Destroys).with(&["--", "."]),
+    Does::on(&["restore"], Destroys).without(&["--staged"]),
+    Does::on(&["restore"], Destroys).with(&["--worktree"]),
+    Does::on(&["push"], Destroys).with(&["-f", "--force", "--delete", "--mirror", "--prune", "+*"]),
+    Does::on(&["branch"], Destroys).with(&["-D"]),
+    Does::on(&["stash"], Destroys).with(&["drop", "clear"]),
+    Does::on(&["filter-branch", "filter-repo"], Destroys),
+    Does::on(&["rebase"], Asks).with(&["-i", "--interactive"]),
+    Does::on(&["add", "checkout", "stash", "restore", "reset"], Asks).with(&["-p", "--patch"]),
+    Does::on(&["mergetool", "difftool"], Asks),
+    Does::on(&["commit"], Asks).without(&[
+        "-m*",
+        "--message*",
+        "-am*",
+        "--fixup*",
+        "--squash*",
+        "-F",
+        "--no-edit",
+        "-C",
+    ]),
+    Does::on(&["commit", "merge", "rebase", "cherry-pick", "revert", "am"], Changes(REPOSITORY)),
+    Does::on(&["add"], Changes(INDEX)).without(&["-n", "--dry-run"]),
+    Does::on(&["reset"], Changes(INDEX)).without(&["--hard"]),
+    Does::on(&["checkout", "switch"], Changes(TREE)).without(&["--", "."]),
+    Does::on(&["stash"], Changes(TREE)).without(&["list", "show"]),
+    Does::on(&["apply"], Changes(TREE)).without(&["--check", "--stat", "--numstat"]),
+    Does::on(&["tag", "branch"], Changes(REPOSITORY)).of_something().without(&[
+        "-l",
+        "--list",
+        "--show-current",
+        "-v",
+        "-a",
+        "-r",
+        "--contains",
+    ]),
+    Does::on(&["init"], Changes("makes a repository")),
+    Does::on(&["diff"], Tells("git diff", "let it say by its exit code: `git diff --quiet`")).without(&[
+        "--quiet",
+        "--exit-code",
+        "--check",
+        "--no-index",
+    ]),
+    Does::on(
+        &["status"],
+        Tells("git status", "compare what it prints: `test -z \"$(git status --porcelain)\"`"),
+    ),
+    Does::on(&["log"], Tells("git log", "compare what it prints: `test -n \"$(git log …)\"`")),
+    Does::on(&["status", "log", "show", "branch", "stash", "config", "fetch", "add"], Shows),
+    Does::on(&["diff"], Shows).without(&["--quiet", "--exit-code", "--check"]),
+    Does::any(Prints),
+    Does::on(&["clone", "checkout", "submodule"], Makes),
+];

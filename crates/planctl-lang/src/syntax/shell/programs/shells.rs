@@ -1,0 +1,373 @@
+//! Programs of every shell: those that start others, builtins, searches, and tools for files.
+
+use super::super::Use;
+use super::Trait::{
+    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Filters, Makes, Network, Prepares, Prints,
+    PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
+};
+use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
+use super::{Does, Files, Program, Wraps};
+
+pub(super) const PROGRAMS: &[Program] = &[
+    // Wrappers.
+    Program { names: &["exec"], short: "a", wraps: Some(WRAPS), does: &[Does::any(Prepares)], ..PLAIN },
+    Program { names: &["command", "builtin"], wraps: Some(WRAPS), files: Files::None, ..PLAIN },
+    Program { names: &["nohup", "setsid"], wraps: Some(WRAPS), does: &[Does::any(Stays)], ..PLAIN },
+    Program { names: &["unbuffer"], wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["time"], short: "fo", wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["nice"], short: "n", wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["ionice"], short: "cn", wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["watch"], short: "n", wraps: Some(WRAPS), does: &[Does::any(Asks)], ..PLAIN },
+    Program { names: &["strace"], short: "eos", wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["xvfb-run"], short: "nsefp", wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["stdbuf"], short: "ioe", wraps: Some(WRAPS), ..PLAIN },
+    Program { names: &["xargs"], short: "InPLdasE", wraps: Some(WRAPS), ..PLAIN },
+    Program {
+        names: &["env"],
+        short: "uC",
+        wraps: Some(Wraps { takes_assignments: true, ..WRAPS }),
+        does: &[Does::any(Shows)],
+        ..PLAIN
+    },
+    Program {
+        names: &["sudo", "doas"],
+        short: "ughpCD",
+        wraps: Some(Wraps { takes_assignments: true, ..WRAPS }),
+        does: &[Does::any(System), Does::any(Asks).without(&["-n", "--non-interactive"])],
+        ..PLAIN
+    },
+    Program {
+        names: &["timeout"],
+        short: "sk",
+        long: &["signal", "kill-after"],
+        wraps: Some(Wraps { positionals: 1, ..WRAPS }),
+        ..PLAIN
+    },
+    Program { names: &["flock"], short: "wE", wraps: Some(Wraps { positionals: 1, ..WRAPS }), ..PLAIN },
+    Program {
+        names: &["poetry", "pipenv", "pdm", "rye", "hatch"],
+        short: "C",
+        long: &["directory", "project"],
+        wraps: Some(Wraps { verbs: &["run"], ..RUNS }),
+        does: &[Does::on(&["sync", "add", "publish", "install"], Network).without(OFFLINE)],
+        ..PLAIN
+    },
+    Program {
+        names: &["uv"],
+        short: "p",
+        long: &[
+            "python",
+            "with",
+            "with-requirements",
+            "with-editable",
+            "extra",
+            "group",
+            "project",
+            "directory",
+            "env-file",
+            "package",
+            "from",
+            "index-url",
+            "cache-dir",
+            "config-file",
+        ],
+        wraps: Some(Wraps { verbs: &["run"], ..RUNS }),
+        does: &[
+            Does::on(&["sync", "add", "publish", "install"], Network).without(OFFLINE),
+            Does::on(&["pip", "tool", "python"], Network).with(&["install"]).without(OFFLINE),
+            Does::any(Builds),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["uvx"], short: "p", long: &["from", "with", "python"], wraps: Some(RUNS), ..PLAIN },
+    Program {
+        names: &["pipx"],
+        long: &["spec", "python"],
+        wraps: Some(Wraps { verbs: &["run"], ..RUNS }),
+        does: &[Does::on(&["install"], Network).without(OFFLINE)],
+        ..PLAIN
+    },
+    Program {
+        names: &["npx", "bunx", "pnpx"],
+        short: "p",
+        long: &["package"],
+        wraps: Some(RUNS),
+        does: &[Does::any(Builds), Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
+    Program {
+        names: &["coverage"],
+        long: &["source", "rcfile"],
+        wraps: Some(Wraps { verbs: &["run"], behind: "-m", ..RUNS }),
+        ..PLAIN
+    },
+    Program {
+        names: &["bundle"],
+        wraps: Some(Wraps { verbs: &["exec"], ..RUNS }),
+        does: &[Does::on(&["install", "update", "push"], Network)],
+        ..PLAIN
+    },
+    Program {
+        names: &["npm", "pnpm", "yarn", "bun"],
+        short: "Cw",
+        long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
+        wraps: Some(Wraps { verbs: &["exec", "x", "dlx"], ..RUNS }),
+        does: &[
+            Does::on(
+                &["install", "i", "ci", "add", "publish", "audit", "outdated", "update", "upgrade"],
+                Network,
+            )
+            .without(OFFLINE),
+            Does::on(&["unpublish"], Destroys),
+            Does::on(&["init"], Asks).without(&["-y", "--yes"]),
+            Does::on(&["login"], Asks),
+            Does::any(Builds),
+            Does::other_than(Makes, &["test", "t"]),
+            Does::any(RunsWorkspace),
+        ],
+        ..PLAIN
+    },
+    // Shells, and programs that run scripts.
+    Program {
+        names: &["bash", "sh", "dash", "zsh", "ksh"],
+        files: Files::Script,
+        does: &[Does::any(Checks)],
+        ..PLAIN
+    },
+    Program { names: &["source", "."], files: Files::Script, does: &[Does::any(Prepares)], ..PLAIN },
+    Program {
+        names: &["python", "python3", "pypy3"],
+        short: "XW",
+        files: Files::Script,
+        wraps: Some(Wraps { behind: "-m", ..RUNS }),
+        does: &[Does::any(Checks), Does::any(AsksUnlessFed).alone()],
+        ..PLAIN
+    },
+    Program {
+        names: &["node"],
+        files: Files::Script,
+        does: &[Does::any(Checks), Does::any(AsksUnlessFed).alone()],
+        ..PLAIN
+    },
+    Program { names: &["ruby", "php"], files: Files::Script, does: &[Does::any(Checks)], ..PLAIN },
+    Program { names: &["perl"], files: Files::Script, does: &[Does::any(Checks)], ..PLAIN },
+    Program { names: &["lua"], files: Files::Script, does: &[Does::any(AsksUnlessFed).alone()], ..PLAIN },
+    Program { names: &["Rscript"], files: Files::Script, ..PLAIN },
+    Program { names: &["irb", "ghci"], does: &[Does::any(AsksUnlessFed).alone()], ..PLAIN },
+    // Builtins.
+    Program { names: &["true", ":"], does: &[Does::any(Succeeds), Does::any(Says)], ..PLAIN },
+    Program {
+        names: &["echo", "printf"],
+        files: Files::None,
+        does: &[Does::any(Succeeds), Does::any(Says), Does::any(Prints), Does::any(PrintsText)],
+        ..PLAIN
+    },
+    Program { names: &["pwd", "sleep", "alias"], does: &[Does::any(Succeeds)], ..PLAIN },
+    Program { names: &["disown"], does: &[Does::any(Succeeds), Does::any(Stays)], ..PLAIN },
+    Program {
+        names: &["export", "set", "trap"],
+        files: Files::None,
+        does: &[Does::any(Succeeds), Does::any(Prepares)],
+        ..PLAIN
+    },
+    Program { names: &["unset", "shopt"], does: &[Does::any(Succeeds), Does::any(Prepares)], ..PLAIN },
+    Program {
+        names: &["local", "declare", "readonly"],
+        files: Files::None,
+        does: &[Does::any(Prepares)],
+        ..PLAIN
+    },
+    Program { names: &["cd"], files: Files::None, ..PLAIN },
+    Program {
+        names: &[
+            "bind",
+            "break",
+            "continue",
+            "eval",
+            "getopts",
+            "hash",
+            "mapfile",
+            "readarray",
+            "shift",
+            "type",
+            "typeset",
+            "ulimit",
+            "umask",
+        ],
+        does: &[Does::any(Prepares)],
+        ..PLAIN
+    },
+    Program {
+        names: &["read"],
+        short: "adinNptu",
+        does: &[Does::any(Prepares), Does::any(AsksUnlessFed).with(&["-p"])],
+        ..PLAIN
+    },
+    Program {
+        names: &["kill"],
+        does: &[
+            Does::any(Prepares),
+            Does::any(Ends).without(&["-0", "-l"]),
+            Does::any(Destroys).with(&["-1"]).and(&["-9", "-15", "-KILL", "-TERM", "-s", "--"]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["wait"], does: &[Does::any(Prepares), Does::any(Ends)], ..PLAIN },
+    Program { names: &["fg"], does: &[Does::any(Ends)], ..PLAIN },
+    Program { names: &["test", "["], does: &[Does::any(Checks)], ..PLAIN },
+    Program { names: &["false"], does: &[Does::any(Checks)], ..PLAIN },
+    // Searches and filters.
+    Program {
+        names: &["grep", "egrep", "fgrep", "zgrep"],
+        short: "efmABCDd",
+        long: &["regexp", "file", "max-count", "include", "exclude", "after-context", "before-context"],
+        files: Files::BehindPattern,
+        does: &[
+            Does::any(Checks),
+            Does::any(Filters).with(&["-v", "--invert-match"]).without(&["-q", "--quiet"]),
+            Does::any(Prints),
+        ],
+        ..PLAIN
+    },
+    Program {
+        names: &["rg", "ag"],
+        short: "efmABCgtT",
+        long: &["regexp", "file", "glob", "type", "max-count"],
+        files: Files::BehindPattern,
+        ..PLAIN
+    },
+    Program {
+        names: &["sed"],
+        short: "ef",
+        long: &["expression", "file"],
+        files: Files::Own,
+        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints)],
+        ..PLAIN
+    },
+    Program { names: &["awk", "gawk"], short: "vFf", files: Files::BehindPattern, ..PLAIN },
+    Program {
+        names: &["jq"],
+        files: Files::Own,
+        does: &[
+            Does::any(Checks),
+            Does::any(Tells("jq", "let it say by its exit code: `jq -e`")).without(&[
+                "-e",
+                "--exit-status",
+                ".",
+                "empty",
+                "*error*",
+                "*halt*",
+            ]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["yq"], files: Files::Own, ..PLAIN },
+    Program {
+        names: &["cat"],
+        files: Files::All(Use::Reads),
+        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints), Does::any(PrintsText)],
+        ..PLAIN
+    },
+    Program {
+        names: &["head", "tail"],
+        short: "nc",
+        long: &["lines", "bytes"],
+        files: Files::Behind(0, Use::Reads),
+        does: &[Does::any(Shows), Does::any(Filters)],
+        ..PLAIN
+    },
+    Program {
+        names: &["sort"],
+        short: "oktST",
+        long: &["output", "key"],
+        files: Files::Own,
+        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints)],
+        ..PLAIN
+    },
+    Program { names: &["wc"], files: Files::All(Use::Reads), does: &[Does::any(Shows)], ..PLAIN },
+    Program { names: &["nl", "tac"], files: Files::All(Use::Reads), does: &[Does::any(Filters)], ..PLAIN },
+    Program {
+        names: &["uniq", "tr", "cut", "column", "rev", "paste", "fold"],
+        does: &[Does::any(Filters)],
+        ..PLAIN
+    },
+    Program { names: &["less", "more"], does: &[Does::any(Filters), Does::any(Asks)], ..PLAIN },
+    Program { names: &["diff", "cmp"], files: Files::All(Use::Reads), does: &[Does::any(Checks)], ..PLAIN },
+    Program {
+        names: &["comm", "sha256sum", "sha1sum", "md5sum", "file", "readlink", "realpath"],
+        files: Files::All(Use::Reads),
+        ..PLAIN
+    },
+    Program {
+        names: &["ls"],
+        files: Files::All(Use::Tests),
+        does: &[Does::any(Shows), Does::any(Prints), Does::any(PrintsText)],
+        ..PLAIN
+    },
+    Program { names: &["stat"], files: Files::All(Use::Tests), ..PLAIN },
+    Program {
+        names: &["find"],
+        files: Files::Own,
+        does: &[
+            Does::any(Shows),
+            Does::any(Prints),
+            Does::any(Destroys).with(&["-delete"]),
+            Does::any(Tells("find", "compare what it prints: `test -n \"$(find …)\"`"))
+                .without(&["-exec", "-execdir", "-ok", "-okdir", "-delete"]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["ps", "df", "du", "uname"], does: &[Does::any(Shows)], ..PLAIN },
+    Program {
+        names: &["date", "seq"],
+        does: &[Does::any(Shows), Does::any(Prints), Does::any(PrintsText)],
+        ..PLAIN
+    },
+    // Files.
+    Program {
+        names: &["touch", "mkdir", "rmdir"],
+        files: Files::All(Use::Writes),
+        does: &[Does::any(Prepares)],
+        ..PLAIN
+    },
+    Program { names: &["tee"], files: Files::All(Use::Writes), does: &[Does::any(Filters)], ..PLAIN },
+    Program { names: &["unlink"], files: Files::All(Use::Writes), ..PLAIN },
+    Program { names: &["shred"], files: Files::All(Use::Writes), does: &[Does::any(Destroys)], ..PLAIN },
+    Program {
+        names: &["rm"],
+        files: Files::All(Use::Writes),
+        does: &[Does::any(Prepares), Does::any(Destroys).with(&["-r", "-R", "--recursive"])],
+        ..PLAIN
+    },
+    Program {
+        names: &["truncate"],
+        short: "s",
+        long: &["size"],
+        files: Files::Behind(0, Use::Writes),
+        does: &[Does::any(Prepares), Does::any(Destroys)],
+        ..PLAIN
+    },
+    Program {
+        names: &["chmod"],
+        files: Files::Behind(1, Use::Writes),
+        does: &[Does::any(Prepares), Does::any(Destroys).with(&["-R", "--recursive"])],
+        ..PLAIN
+    },
+    Program {
+        names: &["chown"],
+        files: Files::Behind(1, Use::Writes),
+        does: &[Does::any(Destroys).with(&["-R", "--recursive"])],
+        ..PLAIN
+    },
+    Program {
+        names: &["cp", "mv", "ln", "install"],
+        short: "tmog",
+        long: &["target-directory", "mode", "owner", "group"],
+        files: Files::Own,
+        does: &[Does::any(Prepares)],
+        ..PLAIN
+    },
+    Program { names: &["dd"], files: Files::Own, does: &[Does::any(Destroys)], ..PLAIN },
+    Program { names: &["tar", "unzip"], does: &[Does::any(Prepares), Does::any(Makes)], ..PLAIN },
+    Program { names: &["patch"], does: &[Does::any(Changes(FILES)).without(&["--dry-run"])], ..PLAIN },
+];

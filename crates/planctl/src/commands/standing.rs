@@ -1,0 +1,92 @@
+//! Where a run stands, as an exit code and as the command to type next.
+
+use planctl_api::wire::{RunState, RunView, WaitingOn};
+
+use crate::failure::Exit;
+use crate::next;
+use crate::show::{self, shell_word};
+
+/// Returns the exit code that says where a run stands (INTERFACE 2.4).
+pub fn exit_of(view: &RunView) -> Exit {
+    match view.state {
+        RunState::Done => Exit::Yes,
+        RunState::Failed if view.end.as_deref() == Some("aborted") => Exit::Cancelled,
+        RunState::Failed => Exit::No,
+        RunState::Cancelled => Exit::Cancelled,
+        RunState::AwaitingApproval | RunState::Paused => Exit::Waiting,
+        RunState::Waiting => waiting_exit(view.waiting_on.as_ref()),
+        RunState::Queued | RunState::Running => Exit::InProgress,
+    }
+}
+
+/// Returns the exit code of a run that waits for a person.
+pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
+    if wait.is_some_and(|wait| matches!(wait.kind.as_str(), "budget" | "day_budget")) {
+        Exit::Budget
+    } else {
+        Exit::Waiting
+    }
+}
+
+/// Returns the command to type next about a run.
+pub fn next_of(view: &RunView) -> Option<String> {
+    next_in_its_workspace(view).map(|words| next::typed_here(&words, &view.workspace))
+}
+
+fn next_in_its_workspace(view: &RunView) -> Option<String> {
+    let run = shell_word(&view.run);
+    match view.state {
+        RunState::Done => merge_of(view),
+        RunState::Cancelled => None,
+        RunState::Waiting if view.waiting_on.as_ref().is_some_and(|wait| wait.kind == "worktree") => {
+            Some(format!("planctl resume {run}"))
+        }
+        RunState::Failed => Some(format!("planctl logs {run}    then    planctl resume {run}")),
+        RunState::AwaitingApproval | RunState::Waiting => {
+            let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
+            Some(format!("planctl approvals show {id}"))
+        }
+        RunState::Paused if show::is_of_guard(&view.plan) => Some(format!("planctl resume {run}")),
+        RunState::Paused => {
+            let plan = shell_word(&view.plan);
+            Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))
+        }
+        RunState::Queued | RunState::Running => Some(match lacking_role(view) {
+            Some(role) => next::start_worker(role),
+            None => follow_up_command(view),
+        }),
+    }
+}
+
+/// Returns the role that nobody serves while a run waits for it.
+fn lacking_role(view: &RunView) -> Option<&str> {
+    view.waiting_on.as_ref().filter(|wait| wait.kind == "worker")?.role.as_deref()
+}
+
+/// Returns what to type about a run that would go on.
+pub fn follow_up_command(view: &RunView) -> String {
+    let run = shell_word(&view.run);
+    let verb = if view.worked_on_by.is_some() { "watch" } else { "resume" };
+    format!("planctl {verb} {run}")
+}
+
+/// Returns what takes the work of a run that is done from its worktree into the workspace.
+fn merge_of(view: &RunView) -> Option<String> {
+    let worktree = view.worktree.as_ref().filter(|worktree| worktree.is_made && !worktree.is_removed)?;
+    let workspace = shell_word(&view.workspace);
+    let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(&view.workspace));
+    let git = if is_here { "git".to_owned() } else { format!("git -C {workspace}") };
+    // The commit that was judged: somebody may move the branch before this is typed.
+    let merged = worktree.commit.as_deref().filter(|_| worktree.uncommitted == Some(0));
+    let merged = merged.map_or(worktree.branch.as_str(), |commit| commit.get(..12).unwrap_or(commit));
+    let merge = format!("{git} merge {}", shell_word(merged));
+    let path = shell_word(&worktree.path);
+    let run = shell_word(&view.run);
+    match worktree.uncommitted {
+        Some(0) if worktree.commit.as_ref() == Some(&worktree.base) => Some("planctl clean".to_owned()),
+        Some(0) => Some(format!("{merge}    then    planctl clean")),
+        Some(_) | None => Some(format!(
+            "git -C {path} add -A && git -C {path} commit -m {run} && {merge}    then    planctl clean"
+        )),
+    }
+}
