@@ -30,6 +30,7 @@ pub mod schema;
 mod sessions;
 mod settings;
 mod system;
+mod timeline;
 pub mod tools;
 mod topics;
 mod traversal;
@@ -61,8 +62,8 @@ pub use moments::moment;
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
 pub use plans::{
-    DefaultFrom, DefaultView, FormatView, FormattedView, KeptRevision, PlanDiffView, PlanList, PlanNodeView,
-    PlanStepView, PlanSummary, PlanView, RevisionList, RevisionPage, RevisionView,
+    DefaultFrom, DefaultView, FormatView, FormattedView, KeptDecision, KeptRevision, PlanDiffView, PlanList,
+    PlanNodeView, PlanStepView, PlanSummary, PlanView, RevisionList, RevisionPage, RevisionView,
 };
 pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use run_page::{PictureView, RunPage, StepTally};
@@ -76,6 +77,7 @@ pub use salute::{
 pub use sessions::{CheckView, GuardList, GuardView, GuideState, GuideView, SessionStep, SessionView};
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use system::{DatabaseView, DoctorView, Health, HealthView, SchemaList, SchemaName, VersionView};
+pub use timeline::{BarKind, TimelineBar, TimelineLane, TimelineView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};
 pub use workers::{

@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::view::strip_terminal_sequences;
 
 use crate::wire::{
-    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, DayBudgetView, LevelView, OptionView,
-    RunState, SpentView, StepState, StepView, WorkedOnBy,
+    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, DayBudgetView, DeadlineView, LevelView,
+    OptionView, RunState, SpentView, StepState, StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -61,10 +61,25 @@ pub fn is_of_guard(path: &str) -> bool {
     path.starts_with('/') && file && parts.nth(1) == Some("guide")
 }
 
-/// Names the approval policy that decided, where one did.
+/// Stands for the name of a rule where the plan's own text answers an ask.
+const PLAN_TEXT: &str = "the plan";
+
+/// Names the policy or the rule that decided, where one did.
 pub fn policy(by: &str) -> Option<String> {
     let actor = planctl_engine::Actor::from(by);
-    actor.policy_name().map(|name| format!("the policy {}", safe(name)))
+    actor.policy_name().map(|name| match name {
+        PLAN_TEXT => PLAN_TEXT.to_owned(),
+        name => format!("the policy {}", safe(name)),
+    })
+}
+
+/// Says when an ask is answered that nobody has answered, by what, and how.
+pub fn deadline(deadline: &DeadlineView) -> String {
+    let by = match deadline.rule.as_str() {
+        PLAN_TEXT => PLAN_TEXT.to_owned(),
+        rule => format!("the rule {}", safe(rule)),
+    };
+    format!("Where nobody answers until {}, {by} answers {}.", safe(&deadline.at), safe(&deadline.answer))
 }
 
 /// Makes a text of several lines safe to print; line breaks and tabs stay.

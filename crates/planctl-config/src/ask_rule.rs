@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use planctl_engine::AskKind;
+use planctl_engine::{AskKind, StoppingAnswer};
 use planctl_glob::Glob;
 use serde::{Deserialize, Serialize};
 
@@ -131,13 +131,12 @@ impl OnDeadline {
         }
     }
 
-    /// Returns its answer to an ask of a kind, in the words of the command line; none where it waits.
-    pub fn answer(self, kind: AskKind) -> Option<&'static str> {
-        let takes = |word: &&str| kind.answers().contains(word);
+    /// Returns its answer to an ask that takes these answers; none where it waits.
+    pub fn answer(self, answers: &[&str]) -> Option<StoppingAnswer> {
         match self {
             OnDeadline::Wait => None,
-            OnDeadline::Reject => ["reject", "abort"].into_iter().find(takes),
-            OnDeadline::Abort => ["abort", "reject"].into_iter().find(takes),
+            OnDeadline::Reject => StoppingAnswer::Reject.among(answers),
+            OnDeadline::Abort => StoppingAnswer::Abort.among(answers),
         }
     }
 }
@@ -149,11 +148,10 @@ mod tests {
     #[test]
     fn x_35_no_answer_of_a_rule_lets_anything_go_on() {
         for kind in AskKind::ALL {
-            assert_eq!(OnDeadline::Wait.answer(kind), None);
+            assert_eq!(OnDeadline::Wait.answer(kind.answers()), None);
             for answer in [OnDeadline::Reject, OnDeadline::Abort] {
-                let answer = answer.answer(kind).unwrap_or_else(|| panic!("{kind:?} is answered"));
-                assert!(["reject", "abort"].contains(&answer), "{kind:?}: {answer}");
-                assert!(kind.answers().contains(&answer), "{kind:?}: {answer}");
+                let answer = answer.answer(kind.answers()).unwrap_or_else(|| panic!("{kind:?} is answered"));
+                assert!(kind.answers().contains(&answer.word()), "{kind:?}: {answer:?}");
             }
         }
     }

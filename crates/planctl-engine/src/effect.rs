@@ -9,7 +9,7 @@ use crate::ask::{AskKind, Reason};
 use crate::budget::Shortfall;
 use crate::contract::PromptToJudge;
 use crate::failure::Failure;
-use crate::graph::{Fidelity, WorkKind};
+use crate::graph::{AskDeadline, Fidelity, WorkKind};
 use crate::ids::{At, ItemId, Role, RunId};
 use crate::pace::Handover;
 use crate::run::Note;
@@ -160,4 +160,7 @@ pub struct Ask {
     /// The prompt that waits, of a prompt approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Box<PromptToJudge>>,
+    /// The answer that the plan's own text gives to it, where nobody gives one in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<AskDeadline>,
 }

@@ -363,6 +363,9 @@ pub enum Decision {
         revision: Digest,
         /// Nodes that differ from the revision before, or are gone.
         changed: Vec<NodeId>,
+        /// As much as the run may use in all, by what is left of the budget around it; none where it is within no other run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget_max: Option<Budget>,
     },
 }
 

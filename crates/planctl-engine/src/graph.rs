@@ -1,5 +1,6 @@
 //! Graphs, which every plan compiles to: nodes, edges, one start.
 
+mod ask_deadline;
 mod branches;
 mod edge;
 mod node;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use ask_deadline::{AskDeadline, StoppingAnswer};
 pub use branches::WorktreeBranch;
 pub use edge::{Edge, On, Restart, Signal};
 pub use node::{
@@ -100,6 +102,9 @@ pub struct Limits {
     /// How often a run may begin anew, over an edge that says so (DOT E12).
     #[serde(default = "ten", skip_serializing_if = "is_ten")]
     pub restarts: u16,
+    /// How long an ask of a run waits, where its node says nothing else, and the answer then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_deadline: Option<AskDeadline>,
 }
 
 const fn ten() -> u16 {
@@ -141,6 +146,7 @@ impl Default for Limits {
             parallel: one(),
             same_failures: three(),
             restarts: ten(),
+            ask_deadline: None,
         }
     }
 }
@@ -256,6 +262,11 @@ impl Graph {
     /// Returns the node of this name.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         self.parts.nodes.binary_search_by(|node| node.id.cmp(id)).ok().map(|at| &self.parts.nodes[at])
+    }
+
+    /// Returns how long an ask at a node waits, and the answer of the plan's text then.
+    pub fn ask_deadline(&self, id: &NodeId) -> Option<AskDeadline> {
+        self.node(id).and_then(|node| node.ask_deadline).or(self.parts.limits.ask_deadline)
     }
 
     /// Returns the task of this name, where it is one.

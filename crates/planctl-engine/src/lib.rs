@@ -54,9 +54,10 @@ pub use event::{
 pub use fact::Fact;
 pub use failure::{Failing, Failure};
 pub use graph::{
-    Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity, Fork, Gated,
-    Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Profile,
-    Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind, WorktreeBranch,
+    AskDeadline, Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity,
+    Fork, Gated, Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On,
+    Priority, Profile, Question, Restart, Signal, StoppingAnswer, SubPlan, Subscription, Task, WorkKind,
+    WorktreeBranch,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId, hex};
 pub use observation::{Grade, OBSERVED_BYTES_MAX, Observation, OutputCheck};

@@ -168,6 +168,7 @@ impl<'p> Lowering<'p> {
             backoff: self.backoff(node),
             profile: self.profile(node).filter(|_| is_task).map(Box::new),
             confirmation: self.confirmation(at, node).map(Box::new),
+            ask_deadline: node.attributes.ask_deadline.value().copied(),
             ..Node::new(node.id.value.as_str(), node.title(), kind)
         }
     }
@@ -367,6 +368,7 @@ impl<'p> Lowering<'p> {
                     .value()
                     .copied()
                     .unwrap_or(Limits::default().restarts),
+                ask_deadline: workflow.attributes.ask_deadline.value().copied(),
                 ..Limits::default()
             },
             priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),

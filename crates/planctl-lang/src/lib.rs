@@ -46,6 +46,7 @@ pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word,
 pub use syntax::shell::{
     Deciding, Look, TOOLS, Tool, Unseen, deciding, is_reading_contract, scripts_of_command,
 };
+pub use syntax::values::ask_deadline_words;
 pub use syntax::{Position, Source, Unreadable, condition, dot};
 pub use text::characters::{escape, has_hidden, is_hidden, json_escaped, printable};
 pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_MAX};

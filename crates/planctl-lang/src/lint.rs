@@ -84,7 +84,6 @@ pub(crate) const LINTS: &[Lint] = &[
 ];
 
 /// The codes of what is found while a text is read and made a graph, and of what can't be left out.
-#[cfg(any(test, debug_assertions))]
 const READING: &[Code] = {
     use Code::*;
     &[
@@ -157,11 +156,8 @@ pub(crate) fn run(context: &Context<'_>, levels: &Levels) -> Vec<Diagnostic> {
     for lint in LINTS.iter().filter(is_told) {
         let before = found.len();
         (lint.check)(context, &mut found);
-        #[cfg(debug_assertions)]
-        for finding in &found[before..] {
-            let code = finding.code;
-            assert!(lint.codes.contains(&code) || READING.contains(&code), "{code} is another lint's");
-        }
+        let is_own = |found: &Diagnostic| lint.codes.contains(&found.code) || READING.contains(&found.code);
+        debug_assert!(found[before..].iter().all(is_own), "a lint finds only what its row says");
     }
     sort(&mut found);
     found

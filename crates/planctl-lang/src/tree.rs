@@ -13,7 +13,7 @@ pub use parse::allow::Allow;
 
 use std::time::Duration;
 
-use planctl_engine::{Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{AskDeadline, Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::syntax::source::Source;
@@ -38,6 +38,8 @@ pub struct PlanTree {
     pub max_visits: Option<Spanned<u16>>,
     /// `**stale_after:**`
     pub stale_after: Option<Spanned<Duration>>,
+    /// `**ask_deadline:**`, for every ask of a step that says nothing else.
+    pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**parallel:**`
     pub parallel: Option<Spanned<u16>>,
     /// `**red_first:**`, for every step that says nothing else.
@@ -160,6 +162,8 @@ pub struct StepTree {
     pub judge: Option<Spanned<String>>,
     /// `**judge_by:**`: the model or the role that is asked.
     pub judge_by: Option<Spanned<String>>,
+    /// `**ask_deadline:**`, for the asks of this step.
+    pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**max_retries:**`
     pub max_retries: Option<Spanned<u16>>,
     /// `**max_visits:**`
@@ -263,6 +267,7 @@ fields! {
     JudgeBy "judge_by" Step Line,
     MaxRetries "max_retries" Step Line,
     MaxVisits "max_visits" Step Line,
+    AskDeadline "ask_deadline" Step Line,
     Needs "needs" Step Line,
     When "when" Step Line,
     ForEach "for_each" Step Text,
@@ -282,12 +287,13 @@ enum Place {
 
 impl Field {
     /// The plan's own fields, of which some are fields of steps as well.
-    pub const OF_PLANS: [Field; 7] = [
+    pub const OF_PLANS: [Field; 8] = [
         Field::Context,
         Field::Budget,
         Field::Priority,
         Field::MaxVisits,
         Field::StaleAfter,
+        Field::AskDeadline,
         Field::Parallel,
         Field::RedFirst,
     ];

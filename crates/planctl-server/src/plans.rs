@@ -1,6 +1,7 @@
 //! Plans: a plan's life (approved, rejected, started, taken up), its revisions, and the plans within it.
 
 mod agent_scripts;
+mod apply_approval;
 mod baseline;
 mod decide;
 mod follow;
@@ -12,30 +13,33 @@ mod rules;
 pub(crate) mod start;
 pub(crate) mod sub_plans;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use planctl_api::Next;
+use planctl_api::wire::Decided;
+use planctl_api::wire::calls::{Approving, StandingView};
+use planctl_config::{Agent, digest_of_approved, with_worker};
 use planctl_engine::{
-    Actor, Answer, AskKind, Decision, Digest, End, Graph, NodeId, RunId, RunStatus, changed_nodes,
+    Answer, AskKind, Budget, Decision, Digest, End, Graph, NodeId, Refusal, RunStatus, changed_nodes,
 };
-use planctl_harness::{Baseline, FolderIdentity};
+use planctl_harness::Baseline;
 use planctl_lang::Source;
 use planctl_store::{Approval, NewApproval, NewRevision, Plan, PlanStatus, RunRow, StoreError};
 use serde_json::{Value, json};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
-use crate::plans::start::{refuse_missing_programs, settings_json};
+use crate::plans::start::refuse_missing_programs;
 use crate::plans::sub_plans::Home;
 use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
-use planctl_api::wire::Decided;
-use planctl_api::wire::calls::{Approving, StandingView};
-use planctl_config::{Agent, digest_of_approved, with_worker};
+
+use apply_approval::Kept;
+
+pub(crate) use crate::plans::revisions::KnownFile;
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
@@ -78,13 +82,6 @@ impl HandedIn {
     pub(crate) fn digest(&self) -> String {
         digest_of_approved(&json!(self.baseline)).as_str().to_owned()
     }
-}
-
-/// An approval that is stored, with the plan that it is of and the plans within.
-struct Kept<'a> {
-    plan: &'a Plan,
-    approval: &'a Approval,
-    sub_plans: &'a BTreeMap<String, Digest>,
 }
 
 impl Services {
@@ -255,44 +252,6 @@ impl Services {
             self.apply_approval(&run, checked, &kept, note, &mut decided).await?;
         }
         Ok(decided)
-    }
-
-    /// Lets the newest run of a plan go on under an approval, where it waits for one, and says so in what was decided.
-    async fn apply_approval(
-        &self,
-        run: &RunRow,
-        checked: &Checked,
-        kept: &Kept<'_>,
-        note: Option<&str>,
-        decided: &mut Decided,
-    ) -> Result<(), ServiceError> {
-        match run.head.status {
-            RunStatus::Awaiting if run.revision == kept.approval.digest => {
-                self.plan_worktree_anew(run, checked).await?;
-                let ask = self.answer_plan_ask(run, kept.approval, kept.sub_plans, note).await?;
-                decided.ask = ask.and_then(|ask| u64::try_from(ask).ok());
-                decided.run = Some(run.name.clone());
-            }
-            RunStatus::Paused => {
-                self.revise(run, kept.plan, checked, kept.approval, kept.sub_plans).await?;
-                decided.next = Some(Next::ResumeRun { run: run.name.clone() });
-                decided.run = Some(run.name.clone());
-            }
-            RunStatus::Queued { .. }
-            | RunStatus::Active
-            | RunStatus::Ended { end: End::Failed | End::Aborted }
-                if run.revision == kept.approval.digest =>
-            {
-                // The protected files may have been approved anew: the run is held to what holds now.
-                self.bind_approval(run.id, kept.approval, kept.sub_plans).await?;
-            }
-            RunStatus::New
-            | RunStatus::Awaiting
-            | RunStatus::Queued { .. }
-            | RunStatus::Active
-            | RunStatus::Ended { .. } => {}
-        }
-        Ok(())
     }
 
     /// Rejects a plan: it is a draft again, its approval is void, and a run that has not begun is cancelled (P16).
@@ -469,27 +428,6 @@ impl Services {
         Ok(asks.into_iter().find(|ask| ask.ask.kind == AskKind::Plan))
     }
 
-    async fn answer_plan_ask(
-        &self,
-        run: &RunRow,
-        approval: &Approval,
-        sub_plans: &BTreeMap<String, Digest>,
-        note: Option<&str>,
-    ) -> Result<Option<i64>, ServiceError> {
-        self.bind_approval(run.id, approval, sub_plans).await?;
-        let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
-        let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
-        let decider = match policy_of(approval).is_some() {
-            true => &self.with_actor(Actor::from(approval.by.as_str())),
-            false => self,
-        };
-        match decider.decide(run.id, decision, note).await {
-            // Somebody else approved it at the same moment.
-            Ok(_) | Err(ServiceError::Store(StoreError::Refused(_))) => Ok(Some(ask.number)),
-            Err(error) => Err(error),
-        }
-    }
-
     async fn refuse_unless_revisable(
         &self,
         run: &RunRow,
@@ -525,60 +463,27 @@ impl Services {
         Ok(changed.into_iter().filter(|node| old.gated(node).is_some() && is_over(node)).collect())
     }
 
-    async fn revise(
+    /// Sets aside what the run of a sub-plan may use with another graph, in the budget around it; returns as much as it may use at
+    /// all (P15). `None` where the run is within no other.
+    async fn set_aside_for_revision(
         &self,
         run: &RunRow,
-        plan: &Plan,
-        checked: &Checked,
-        approval: &Approval,
-        sub_plans: &BTreeMap<String, Digest>,
-    ) -> Result<(), ServiceError> {
-        let old = self.store.revision(run.plan, &run.revision).await?;
-        let new = self.store.revision(plan.id, &checked.verification.digest).await?;
-        self.bind_approval(run.id, approval, sub_plans).await?;
-        let decision = Decision::Revise {
-            revision: checked.verification.digest.clone(),
-            changed: changed_nodes(&old.graph, &new.graph),
-        };
-        self.decide(run.id, decision, approval.note.as_deref()).await?;
-        Ok(())
-    }
-
-    /// Lets a run go by an approval that was given under the configuration of the caller, which may be newer than the run:
-    /// the run uses the approved one.
-    async fn bind_approval(
-        &self,
-        run: RunId,
-        approval: &Approval,
-        sub_plans: &BTreeMap<String, Digest>,
-    ) -> Result<(), ServiceError> {
-        self.store.attach_approval(run, approval.id).await?;
-        let before = self.store.run(run).await?.settings;
-        let kept = RunSettings::parse(&before)?;
-        let isolation = self.tier().await?;
-        let worker = approved_worker(approval)?.or_else(|| kept.worker.clone());
-        let mut pinned = RunSettings {
-            sub_plans: sub_plans.clone(),
-            folder: kept.folder.clone(),
-            auto_answer: kept.auto_answer,
-            asks: kept.asks.clone(),
-            ..RunSettings::new(&self.caller.config, worker, isolation)
-        };
-        // The sealed scripts stay, even if the files have changed, unless other agents serve the run.
-        pinned.scripts.clone_from(&kept.scripts);
-        // A new approval is for the folder that is there at that time.
-        let home = self.caller.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
-        pinned.home = home.or(kept.home.clone());
-        if !pinned.agents().eq(kept.agents()) {
-            let place = PathBuf::from(self.store.run(run).await?.present_folder());
-            pinned = pinned.with_scripts_of(&place)?;
-            self.store_script_copies(&place, &pinned).await?;
+        new: &Graph,
+    ) -> Result<Option<Budget>, ServiceError> {
+        let Some(around) = &run.around else { return Ok(None) };
+        let most = self.store.budget_max_for(run, &around.item).await?;
+        match self.store.set_aside(run, around, new.budget().within(most)).await {
+            Err(StoreError::Refused(Refusal::NotLeft)) => Err(ServiceError::Conflict {
+                what: format!(
+                    "approve another text of {}: another step took what was left meanwhile",
+                    run.name
+                ),
+                next: Next::approve(&run.plan_path),
+            }),
+            // The run around it has not heard that this one began, so all that is left is set aside, or it waits no more.
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(Some(most)),
+            Err(error) => Err(error.into()),
         }
-        let text = settings_json(&pinned);
-        if text != before {
-            self.store.set_run_settings(run, &text, &pinned.served()).await?;
-        }
-        Ok(())
     }
 }
 

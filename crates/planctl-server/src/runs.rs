@@ -15,6 +15,7 @@ mod run_picture;
 mod sentences;
 pub(crate) mod settings;
 pub(crate) mod shown;
+mod timeline;
 mod traversal;
 mod unproved;
 pub(crate) mod words;
@@ -23,7 +24,9 @@ pub(crate) mod worked_on;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use planctl_engine::{DayScope, Graph, NodeId, RunId, RunStatus};
-use planctl_store::{DayRow, HistoryLine, Page, Records, RunRow, Store, StoreError, Unread, UsageSums};
+use planctl_store::{
+    DayRow, HistoryLine, Page, Records, RunRow, Store, StoreError, Unread, UsageSums, WantedRuns,
+};
 use serde_json::{Map, Value};
 
 use crate::clock;
@@ -183,9 +186,14 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn list(&self, is_everywhere: bool, page: &Page<RunId>) -> Result<RunList, ServiceError> {
+    pub async fn list(
+        &self,
+        is_everywhere: bool,
+        wanted: WantedRuns<'_>,
+        page: &Page<RunId>,
+    ) -> Result<RunList, ServiceError> {
         let workspace = self.workspace.filter(|_| !is_everywhere);
-        let rows = self.store.runs(workspace, page).await?;
+        let rows = self.store.runs(&WantedRuns { workspace, ..wanted }, page).await?;
         let next = page.next(&rows, id_of).map(RunList::cursor);
         let (mut runs, mut unread, mut read) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {

@@ -13,6 +13,7 @@ mod export;
 mod ids;
 mod span;
 mod spans;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub(crate) use calls::{CallSpan, Calls};
 pub(crate) use export::Exporter;
 pub(crate) use span::Span;
 pub(crate) use spans::RunSpans;
+pub(crate) use timeline::Timeline;
 
 /// Where traces are sent, and what waits for it. Cheap to clone; all clones are the same.
 #[derive(Clone, Debug)]

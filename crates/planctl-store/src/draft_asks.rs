@@ -9,12 +9,14 @@ use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::plans::WorkspaceId;
 use crate::rows::{from_json, optional_time_at, time_at, to_json};
+use crate::runs::{AskDeadline, ask_deadline};
 use crate::store::Store;
 
 macro_rules! draft_asks_where {
     ($which:literal) => {
         concat!(
-            "select a.number, a.item, a.work::text as work, a.created_at, a.closed_at is null as is_open, d.goal, d.rules, ",
+            "select a.number, a.item, a.work::text as work, a.created_at, a.closed_at is null as is_open, a.deadline_at, a.deadline_answer, ",
+            "a.deadline_rule, d.goal, d.rules, ",
             "d.workspace, w.path as workspace_path, x.answer, x.by, x.note, x.at from asks a join drafts d on d.id = a.draft ",
             "join workspaces w on w.id = d.workspace left join draft_answers x on x.item = a.item where ",
             $which,
@@ -91,6 +93,8 @@ pub struct DraftAskRow {
     pub is_open: bool,
     /// When it was asked.
     pub created_at: Timestamp,
+    /// The answer of a rule, where nobody gives one in time.
+    pub deadline: Option<AskDeadline>,
     /// The answer; none where it is open, or was taken back.
     pub answer: Option<DraftAnswer>,
 }
@@ -217,6 +221,7 @@ fn draft_ask_row(row: &PgRow) -> Result<DraftAskRow, StoreError> {
         ask: from_json(row.try_get("work")?, "an ask of a draft")?,
         is_open: row.try_get("is_open")?,
         created_at: time_at(row, "created_at")?,
+        deadline: ask_deadline(row)?,
         answer,
     })
 }

@@ -81,7 +81,7 @@ pub use notifier::{Listener, News};
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
-    TEXT_CHANGED, WorkspaceId,
+    RevisionRow, TEXT_CHANGED, TextDecision, WorkspaceId,
 };
 pub use proof::{NewVote, Proof};
 pub use queue::{AskWaits, Claim, ClaimLane, Expired, ItemCounts, ItemGroup, RoleRow, WorkOf};
@@ -89,7 +89,7 @@ pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{
     AroundRow, AskDeadline, AskRow, LapsedAsk, NewAround, NewRun, NewWorktree, OpenItem, Records, RefusalRow,
-    RunRow, RunView, WaitingAsk, WaitingRun, WorktreeRow,
+    RunRow, RunView, WaitingAsk, WaitingRun, WantedRuns, WorktreeRow,
 };
 pub use server::ServerFacts;
 pub use settings::Settings;

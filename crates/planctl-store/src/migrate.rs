@@ -32,6 +32,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (25, "draft_asks", include_str!("../../../migrations/0025_draft_asks.sql")),
     (27, "usage_sums", include_str!("../../../migrations/0027_usage_sums.sql")),
     (29, "acknowledgements", include_str!("../../../migrations/0029_acknowledgements.sql")),
+    (30, "deadlines", include_str!("../../../migrations/0030_deadlines.sql")),
     (32, "draft_records", include_str!("../../../migrations/0032_draft_records.sql")),
 ];
 

@@ -14,7 +14,7 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::rows::{from_json, time_at, to_json};
+use crate::rows::{from_json, optional_time_at, time_at, to_json};
 use crate::store::Store;
 pub(crate) use approvals::{APPROVAL, APPROVAL_FOR, APPROVAL_OF_NONCE, APPROVE, VOID_OTHERS};
 pub use approvals::{Approval, NewApproval};
@@ -48,9 +48,15 @@ pub(crate) const GRAPH: &str = "select body::text as body from graphs where dige
 pub(crate) const SOME_GRAPHS: &str = "select digest, body::text as body from graphs where digest = any($1)";
 pub(crate) const REVISION: &str =
     "select source, graph, created_at from revisions where plan = $1 and digest = $2";
-pub(crate) const REVISIONS: &str = "select digest, created_at from revisions where plan = $1 \
-     and ($2::text is null or (created_at, digest) < (select created_at, digest from revisions where plan = $1 and digest = $2)) \
-     order by created_at desc, digest desc limit $3";
+/// A text is rejected where its plan is a draft again for another cause than a changed text or a revision that was asked for.
+pub(crate) const REVISIONS: &str = "select r.digest, r.created_at, a.by as approved_by, a.at as approved_at, a.note as approved_note, \
+     t.by as rejected_by, t.at as rejected_at, t.why as rejected_note from revisions r \
+     left join lateral (select by, at, note from approvals where plan = r.plan and digest = r.digest order by id desc limit 1) a on true \
+     left join lateral (select by, at, why from plan_transitions where plan = r.plan and digest = r.digest and to_status = 'draft' \
+     and why not in ('the text changed', 'a revision was asked for') order by id desc limit 1) t on true \
+     where r.plan = $1 and ($2::text is null \
+     or (r.created_at, r.digest) < (select created_at, digest from revisions where plan = $1 and digest = $2)) \
+     order by r.created_at desc, r.digest desc limit $3";
 macro_rules! plans_where {
     ($which:literal) => {
         concat!(
@@ -159,6 +165,30 @@ pub struct Revision {
     pub created_at: Timestamp,
 }
 
+/// A kept text of a plan, and the newest decisions about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RevisionRow {
+    /// Its digest.
+    pub digest: Digest,
+    /// When it was first kept.
+    pub created_at: Timestamp,
+    /// Its approval, whether or not that still holds.
+    pub approved: Option<TextDecision>,
+    /// Its rejection.
+    pub rejected: Option<TextDecision>,
+}
+
+/// A decision about a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextDecision {
+    /// The person, or the policy.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub note: Option<String>,
+}
+
 /// One move of a plan's status.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanMoved {
@@ -213,6 +243,19 @@ pub(crate) fn graph_of_text(digest: &Digest, body: &str) -> Result<Graph, StoreE
 /// Computes the digest under which a compiled graph is kept.
 fn graph_digest(body: &str) -> Digest {
     Digest::of_sha256(&Sha256::digest(body))
+}
+
+fn revision_row(row: &PgRow) -> Result<RevisionRow, StoreError> {
+    let decision = |by: &str, at: &str, note: &str| {
+        let Some(at) = optional_time_at(row, at)? else { return Ok::<_, StoreError>(None) };
+        Ok(Some(TextDecision { by: row.try_get(by)?, at, note: row.try_get(note)? }))
+    };
+    Ok(RevisionRow {
+        digest: digest_at(row, "digest")?,
+        created_at: time_at(row, "created_at")?,
+        approved: decision("approved_by", "approved_at", "approved_note")?,
+        rejected: decision("rejected_by", "rejected_at", "rejected_note")?,
+    })
 }
 
 impl Store {
@@ -365,22 +408,18 @@ impl Store {
         })
     }
 
-    /// Returns the digests of a plan's revisions with the time each was first kept, newest first.
+    /// Returns a plan's revisions with what was decided about each, newest first.
     ///
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where a row does not read, and those of the connection.
-    pub async fn revisions(
-        &self,
-        plan: PlanId,
-        page: &Page<Digest>,
-    ) -> Result<Vec<(Digest, Timestamp)>, StoreError> {
+    pub async fn revisions(&self, plan: PlanId, page: &Page<Digest>) -> Result<Vec<RevisionRow>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(REVISIONS)
             .bind(plan.0)
             .bind(page.after.as_ref().map(Digest::as_str))
             .bind(page.limit)
             .fetch_all(&mut *connection))?;
-        rows.iter().map(|row| Ok((digest_at(row, "digest")?, time_at(row, "created_at")?))).collect()
+        rows.iter().map(revision_row).collect()
     }
 
     pub(crate) async fn graph_of_revision(&self, plan: i64, revision: &Digest) -> Result<Digest, StoreError> {

@@ -23,7 +23,7 @@ use crate::plans::{PlanId, WorkspaceId};
 use crate::requests::RequestId;
 use crate::rows::{at_of, from_json, optional_time_at, records, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
-pub(crate) use asks::{ASK, ASKS, ASKS_LAPSED, ASKS_NUMBERED};
+pub(crate) use asks::{ASK, ASKS, ASKS_LAPSED, ASKS_NUMBERED, ask_deadline};
 pub use asks::{AskDeadline, AskRow, LapsedAsk};
 pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};
 pub use creation::{NewAround, NewRun, NewWorktree};
@@ -84,7 +84,10 @@ pub(crate) const RUNS_BEGINNING: &str = runs_where!(
      order by (b.workspace = $5) desc nulls last, b.id desc limit 9) order by (r.workspace = $5) desc nulls last, r.id desc"
 );
 pub(crate) const RUNS: &str = runs_where!(
-    "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"
+    "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) and ($4::text is null or p.path = $4) \
+     and ($5::text is null or $5 = case r.status when 'new' then 'awaiting_approval' when 'awaiting' then 'awaiting_approval' \
+     when 'active' then case when (r.head ->> 'out')::bigint = 0 then 'waiting' else 'running' end \
+     when 'ended' then replace(r.head #>> '{status,end}', 'aborted', 'failed') else r.status end) order by r.id desc limit $2"
 );
 pub(crate) const RUNS_QUEUED: &str =
     runs_where!("r.status = 'queued' and w.host = $1 order by r.id limit $2");
@@ -215,6 +218,17 @@ fn open_item(row: &PgRow) -> Result<OpenItem, StoreError> {
     })
 }
 
+/// The part of all runs that is wanted; all of them where nothing is said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WantedRuns<'a> {
+    /// Those of this workspace.
+    pub workspace: Option<WorkspaceId>,
+    /// Those of the plans at this path.
+    pub plan: Option<&'a str>,
+    /// Those in this state, by the word that programs read.
+    pub state: Option<&'a str>,
+}
+
 impl Store {
     /// Returns the database's time.
     ///
@@ -276,14 +290,17 @@ impl Store {
     /// Those of the connection.
     pub async fn runs(
         &self,
-        workspace: Option<WorkspaceId>,
+        wanted: &WantedRuns<'_>,
         page: &Page<RunId>,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
-        let (workspace, before) = (workspace.map(|workspace| workspace.0), page.after.map(stored_run));
+        let workspace = wanted.workspace.map(|workspace| workspace.0);
+        let before = page.after.map(stored_run);
         let rows = repeated!(self, connection => sqlx::query(RUNS)
             .bind(workspace)
             .bind(page.limit)
             .bind(before)
+            .bind(wanted.plan)
+            .bind(wanted.state)
             .fetch_all(&mut *connection))?;
         RunRow::read_each(&rows)
     }

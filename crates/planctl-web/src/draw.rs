@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use planctl_api::wire::{
     AskView, AttemptView, BudgetView, DayBudgetView, DriftView, GateView, RunState, RunSummary, SpentView,
-    StepState, StepView, WaitingOn, WorkedOnBy,
+    StepState, StepView, TimelineLane, WaitingOn, WorkedOnBy,
 };
 use planctl_api::{Problem, words};
 
@@ -105,6 +105,16 @@ pub fn waits_briefly(waits: &WaitingOn) -> String {
 /// Returns the lines of a text that are not empty.
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().filter(|line| !line.trim().is_empty()).map(words::safe).collect()
+}
+
+/// Shows a value that a filter offers: a word of programs as people write it, anything else as it is.
+pub fn choice(value: &str) -> String {
+    words::safe(if value == "awaiting_approval" { "awaits approval" } else { value })
+}
+
+/// Names the page of a step: by its number, or by its node where it has none.
+pub fn step_name(lane: &TimelineLane) -> String {
+    lane.number.map_or_else(|| encoded(&lane.node), |number| number.to_string())
 }
 
 /// Returns seconds as people say them.

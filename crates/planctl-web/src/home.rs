@@ -119,32 +119,79 @@ impl<'a> HomeScreen<'a> {
     }
 }
 
+impl<'a> Choices<'a> {
+    fn of(
+        name: &'static str,
+        label: &'static str,
+        chosen: Option<&'a str>,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Choices<'a> {
+        Choices { name, label, chosen, values: values.into_iter().chain(chosen).collect() }
+    }
+}
+
 fn choices<'a>(asks: &'a AskList, runs: &'a RunList, filters: Filters<'a>) -> [Choices<'a>; 3] {
-    let choices = |name, label, chosen: Option<&'a str>, values: &mut dyn Iterator<Item = &'a str>| Choices {
-        name,
-        label,
-        chosen,
-        values: values.chain(chosen).collect(),
-    };
     let asks = || asks.asks.iter();
     let failure = runs.runs.iter().find(|run| run.awaits_acknowledgement).map(|_| FAILURE);
     let projects = asks().map(|ask| ask.workspace.as_str());
-    let mut projects = projects.chain(runs.runs.iter().map(|run| run.workspace.as_str()));
+    let projects = projects.chain(runs.runs.iter().map(|run| run.workspace.as_str()));
     [
-        choices("kind", "Kind", filters.kind, &mut asks().map(|ask| ask.kind.as_str()).chain(failure)),
-        choices("project", "Project", filters.project, &mut projects),
-        choices("role", "Role", filters.role, &mut asks().filter_map(|ask| ask.role.as_deref())),
+        Choices::of("kind", "Kind", filters.kind, asks().map(|ask| ask.kind.as_str()).chain(failure)),
+        Choices::of("project", "Project", filters.project, projects),
+        Choices::of("role", "Role", filters.role, asks().filter_map(|ask| ask.role.as_deref())),
     ]
+}
+
+/// The part of all runs that their list shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunFilters<'a> {
+    /// Runs in this state, by the word that programs read.
+    pub state: Option<&'a str>,
+    /// Runs of the plans at this path.
+    pub plan: Option<&'a str>,
+    /// Runs of this workspace.
+    pub project: Option<&'a str>,
 }
 
 /// One page of all runs.
 #[derive(Template)]
 #[template(path = "runs.html")]
 pub struct RunsScreen<'a> {
-    /// The frame of the page.
-    pub frame: Frame<'a>,
+    frame: Frame<'a>,
     /// The runs, newest first.
-    pub list: &'a RunList,
+    list: &'a RunList,
     /// Says that it begins with the newest.
-    pub is_first: bool,
+    is_first: bool,
+    choices: [Choices<'a>; 3],
+    is_filtered: bool,
+    /// The query that keeps what was chosen; it ends where another parameter may follow.
+    kept: String,
+}
+
+impl<'a> RunsScreen<'a> {
+    /// Prepares a page of the list; it offers the plans and projects of the runs on it.
+    pub fn new(
+        frame: Frame<'a>,
+        list: &'a RunList,
+        is_first: bool,
+        filters: RunFilters<'a>,
+    ) -> RunsScreen<'a> {
+        let chosen = [("state", filters.state), ("plan", filters.plan), ("project", filters.project)];
+        let kept =
+            chosen.iter().filter_map(|(name, value)| Some(format!("{name}={}&", draw::encoded((*value)?))));
+        let (plans, projects): (Vec<&str>, Vec<&str>) =
+            list.runs.iter().map(|run| (run.plan.as_str(), run.workspace.as_str())).unzip();
+        RunsScreen {
+            choices: [
+                Choices::of("state", "State", filters.state, RunState::ALL.iter().map(|state| state.word())),
+                Choices::of("plan", "Plan", filters.plan, plans),
+                Choices::of("project", "Project", filters.project, projects),
+            ],
+            is_filtered: filters != RunFilters::default(),
+            kept: kept.collect(),
+            frame,
+            list,
+            is_first,
+        }
+    }
 }

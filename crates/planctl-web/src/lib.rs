@@ -18,6 +18,7 @@ mod reader_marks;
 mod run;
 mod step;
 mod system;
+mod timeline;
 
 use askama::Template;
 
@@ -26,7 +27,7 @@ pub use draw::{encoded, joined_key, safe_text};
 pub use edit::{EditDraft, EditNews, EditScreen};
 pub use frame::{Form, Frame, Reader, Recorded, Tab, live_parts};
 pub use history::HistoryScreen;
-pub use home::{Filters, HomeScreen, RunsScreen};
+pub use home::{Filters, HomeScreen, RunFilters, RunsScreen};
 pub use library::LibraryScreen;
 pub use output::{Output, OutputScreen};
 pub use plain::{ProblemScreen, SignInScreen};
@@ -35,6 +36,7 @@ pub use reader_marks::ReaderMarks;
 pub use run::{GraphScreen, RunScreen};
 pub use step::{AttemptWindow, StepScreen};
 pub use system::SystemScreen;
+pub use timeline::TimelineScreen;
 
 /// A screen that can be drawn.
 pub trait Screen {

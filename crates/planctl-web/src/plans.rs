@@ -1,11 +1,14 @@
 //! Plans, and one plan with its kept texts.
 
 use askama::Template;
-use planctl_api::wire::{PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState, RunSummary};
+use planctl_api::wire::{
+    KeptDecision, KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState,
+    RunSummary,
+};
 use planctl_api::words;
 
 use crate::draw;
-use crate::frame::{Frame, Tab};
+use crate::frame::{Form, Frame, Tab};
 
 /// One page of all plans.
 #[derive(Template)]
@@ -67,6 +70,8 @@ pub struct PlanScreen<'a> {
     /// The newest runs.
     runs: Vec<&'a RunSummary>,
     record: Record,
+    /// For a reader who may run it.
+    form: Option<Form<'a>>,
 }
 
 impl<'a> PlanScreen<'a> {
@@ -76,10 +81,23 @@ impl<'a> PlanScreen<'a> {
         plan: &'a PlanSummary,
         (revision, revisions): (&'a RevisionPage, &'a RevisionList),
         runs: &'a RunList,
+        form: Option<Form<'a>>,
     ) -> PlanScreen<'a> {
         let mut runs: Vec<_> = runs.runs.iter().filter(|run| run.plan == plan.plan).collect();
         let record = Record::of(&runs);
         runs.truncate(RUNS_MAX);
-        PlanScreen { frame, plan, revision, revisions, runs, record }
+        PlanScreen { frame, plan, revision, revisions, runs, record, form }
+    }
+
+    /// Says that the text that is shown is the newest, which the plan's file may have.
+    fn is_newest(&self) -> bool {
+        self.revision.digest == self.plan.digest
+    }
+
+    /// Returns the newest decision about a text, and its word.
+    fn decided<'k>(&self, kept: &'k KeptRevision) -> Option<(&'static str, &'k KeptDecision)> {
+        let approved = kept.approved.as_ref().map(|decision| ("approved", decision));
+        let rejected = kept.rejected.as_ref().map(|decision| ("rejected", decision));
+        approved.into_iter().chain(rejected).max_by(|(_, a), (_, b)| a.at.cmp(&b.at))
     }
 }

@@ -5,6 +5,7 @@
 
 mod following;
 mod opening;
+mod workers;
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,12 +19,10 @@ use planctl_api::wire::calls::{
 use planctl_api::wire::draft_asks::{DraftAsksCall, DraftAsksView};
 use planctl_api::wire::draft_records::{DraftRecordCall, DraftRecordView, DraftTakeCall, DraftVersionView};
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
-use planctl_api::wire::work::{TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use planctl_api::wire::{
     AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
     DatabaseView, Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView,
-    PromptList, RoleWorkList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView,
-    WhyView,
+    PromptList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -436,37 +435,6 @@ impl Client {
         let (source, tree) = (&checked.source, &checked.verification.tree);
         let found = planctl_lang::unknown_topics(source, tree, &topics, &self.config.verify);
         Ok(found.iter().map(|finding| finding.render(source, true) + "\n").collect())
-    }
-
-    /// Makes a token, and returns its secret this once.
-    pub async fn make_token(&self, call: &TokenCall) -> Result<TokenMade, Failure> {
-        self.api.post("/v1/tokens", &[], call).await
-    }
-
-    /// Returns all tokens, without their secrets.
-    pub async fn tokens(&self) -> Result<TokenList, Failure> {
-        self.api.all("/v1/tokens", &[]).await
-    }
-
-    /// Revokes a token.
-    pub async fn revoke_token(&self, id: &str) -> Result<TokenView, Failure> {
-        self.api.delete(&format!("/v1/tokens/{}", api::path_segment(id))).await
-    }
-
-    /// Returns the roles that have work out, or workers who offer to do theirs.
-    pub async fn role_work(&self) -> Result<RoleWorkList, Failure> {
-        self.api.all("/v1/roles", &[]).await
-    }
-
-    /// Returns the workers that asked for work.
-    pub async fn workers(&self) -> Result<WorkerList, Failure> {
-        self.api.all("/v1/workers", &[]).await
-    }
-
-    /// Has a worker claim nothing more, or claim again.
-    pub async fn pause_worker(&self, worker: &str, pauses: bool) -> Result<WorkerView, Failure> {
-        let verb = if pauses { "pause" } else { "resume" };
-        self.api.post(&format!("/v1/workers/{}/{verb}", api::path_segment(worker)), &[], &Nothing {}).await
     }
 
     /// Returns how the database is.

@@ -107,10 +107,12 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
         *error = plain;
         return;
     }
-    // Words that look alike; and the advice to pass an unknown flag as a value, which hands never mean.
-    for guess in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested] {
-        error.remove(guess);
+    for looks_alike in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
+        error.remove(looks_alike);
     }
+    // The advice to pass a flag as a value: a name may begin with one dash, and hardly with two.
+    let is_name = text_of(error, ContextKind::InvalidArg).is_some_and(|flag| !flag.starts_with("--"));
+    let advice = error.remove(ContextKind::Suggested).filter(|_| is_name);
     let tip = match (
         error.kind(),
         text_of(error, ContextKind::InvalidSubcommand),
@@ -120,8 +122,9 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
         (ErrorKind::UnknownArgument, _, Some(flag)) => of_flag(root, typed, &flag),
         _ => None,
     };
-    if let Some(tip) = tip {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    let tip = tip.map(|tip| ContextValue::StyledStrs(vec![tip.into()]));
+    if let Some(tip) = tip.or(advice) {
+        error.insert(ContextKind::Suggested, tip);
     }
 }
 

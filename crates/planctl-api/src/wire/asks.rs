@@ -244,7 +244,7 @@ pub struct VoteView {
     pub void: Option<String>,
 }
 
-/// The answer of a rule to an ask that nobody answers in time.
+/// The answer of a rule, or of the plan's own text, to an ask that nobody answers in time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DeadlineView {
@@ -253,7 +253,7 @@ pub struct DeadlineView {
     pub at: String,
     /// The answer, in the word of the command line.
     pub answer: String,
-    /// The rule's name in the configuration.
+    /// The rule's name in the configuration; `the plan` where the plan's own text says it.
     pub rule: String,
 }
 

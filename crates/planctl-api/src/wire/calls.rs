@@ -136,6 +136,18 @@ pub struct StartCall {
     pub start: Start,
 }
 
+/// Runs a plan that is known, as its file has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunKnownCall {
+    /// The digest of the text that is meant.
+    #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    pub digest: String,
+    /// Says that a done plan shall run once more.
+    #[serde(default)]
+    pub again: bool,
+}
+
 /// A run that is to be started.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -67,6 +67,26 @@ pub struct KeptRevision {
     /// When it was first kept, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
+    /// The newest approval of it, whether or not that still holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<KeptDecision>,
+    /// The newest rejection of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<KeptDecision>,
+}
+
+/// A decision about a kept revision.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct KeptDecision {
+    /// The person who decided, or the policy: `policy:NAME`.
+    pub by: String,
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A kept revision with its text.
@@ -117,6 +137,9 @@ pub struct PlanView {
     pub git: String,
     /// The limits of a run.
     pub budget: BudgetView,
+    /// How long asks wait, and the answer then: of the whole plan, and of each step that says so itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask_deadlines: Vec<String>,
     /// The steps that agents work on.
     pub steps: Vec<PlanStepView>,
     /// The steps at which something else happens: calls, decisions, questions, checkpoints.

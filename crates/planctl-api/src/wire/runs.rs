@@ -45,7 +45,7 @@ impl RunState {
     ];
 
     /// Returns the word that JSON uses.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             RunState::AwaitingApproval => "awaiting_approval",
             RunState::Queued => "queued",

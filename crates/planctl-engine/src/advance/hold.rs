@@ -85,7 +85,16 @@ pub(super) fn for_choice(
 
 /// Returns an ask that shows nothing yet.
 fn bare(kind: AskKind, reason: Reason) -> Ask {
-    Ask { kind, reason, message: None, failure: None, shortfall: None, options: Vec::new(), prompt: None }
+    Ask {
+        kind,
+        reason,
+        message: None,
+        failure: None,
+        shortfall: None,
+        options: Vec::new(),
+        prompt: None,
+        deadline: None,
+    }
 }
 
 /// Opens an ask. A node that waits for a person is left by the answer alone. Edges chosen before that the run has not
@@ -108,7 +117,8 @@ fn open_ask(transition: &mut Transition<'_>, node: &NodeId, ask: Ask) -> Result<
         reason,
         shortfall,
     });
-    let ask = Box::new(ask);
+    let deadline = transition.graph.ask_deadline(node).and_then(|deadline| deadline.among(kind.answers()));
+    let ask = Box::new(Ask { deadline, ..ask });
     transition.effects.push(Effect::Dispatch(Box::new(Item {
         id: item,
         run: transition.run.id,

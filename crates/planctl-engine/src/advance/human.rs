@@ -21,7 +21,9 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &HumanEvent) -
         Decision::Cancel => cancel(transition, event),
         Decision::Pause => pause(transition, event),
         Decision::Resume { from } => resume(transition, event, from.as_ref()),
-        Decision::Revise { changed, .. } => revise::apply_revision(transition, changed),
+        Decision::Revise { changed, budget_max, .. } => {
+            revise::apply_revision(transition, changed, budget_max.unwrap_or_default())
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::budget::Budget;
 use crate::contract::RedFirst;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::ids::NodeId;
@@ -53,7 +54,11 @@ pub(super) fn reopen(transition: &mut Transition<'_>, node: &NodeId) -> Result<(
 /// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
 ///
 /// It goes on once it is admitted: another run may have the workspace by now.
-pub(super) fn apply_revision(transition: &mut Transition<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
+pub(super) fn apply_revision(
+    transition: &mut Transition<'_>,
+    changed: &[NodeId],
+    budget_max: Budget,
+) -> Result<(), Refusal> {
     if transition.run.head.status != RunStatus::Paused {
         return Err(Refusal::NotActive);
     }
@@ -70,7 +75,7 @@ pub(super) fn apply_revision(transition: &mut Transition<'_>, changed: &[NodeId]
         }
     }
     let head = &mut transition.run.head;
-    let planned = transition.graph.budget();
+    let planned = transition.graph.budget().within(budget_max);
     // Amounts that people added to the old revision's budget are kept; a part without limit stays without.
     head.budget.tokens = planned.tokens.map(|limit| limit.max(head.budget.tokens.unwrap_or(0)));
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));

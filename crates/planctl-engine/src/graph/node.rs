@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Backoff, Profile};
+use super::{AskDeadline, Backoff, Profile};
 use crate::condition::Condition;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
@@ -37,6 +37,9 @@ pub struct Node {
     /// its command is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Box<Confirmation>>,
+    /// How long an ask at it waits, and the answer then; as the graph says where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_deadline: Option<AskDeadline>,
 }
 
 /// The confirmation that a person is asked for after a task's work.
@@ -254,6 +257,7 @@ impl Node {
             backoff: None,
             profile: None,
             confirmation: None,
+            ask_deadline: None,
         }
     }
 

@@ -312,7 +312,8 @@ fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
         ["resumes", "from", node] => return Decision::Resume { from: Some(NodeId::from(*node)) },
         ["revises", changed @ ..] => {
             let changed = changed.iter().map(|name| NodeId::from(*name)).collect();
-            return Decision::Revise { revision: Digest::from("sha256:next"), changed };
+            let revision = Digest::from("sha256:next");
+            return Decision::Revise { revision, changed, budget_max: None };
         }
         ["approve"] => Answer::Approve,
         ["reject"] => Answer::Reject,

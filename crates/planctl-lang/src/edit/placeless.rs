@@ -26,6 +26,7 @@ pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
         priority,
         max_visits,
         stale_after,
+        ask_deadline,
         parallel,
         red_first,
         steps_heading,
@@ -43,6 +44,7 @@ pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
     priority.iter_mut().for_each(clear_span);
     max_visits.iter_mut().for_each(clear_span);
     stale_after.iter_mut().for_each(clear_span);
+    ask_deadline.iter_mut().for_each(clear_span);
     parallel.iter_mut().for_each(clear_span);
     red_first.iter_mut().for_each(clear_span);
     *steps_heading = steps_heading.map(|_| Span::default());
@@ -86,6 +88,7 @@ pub(super) fn strip_step(mut step: StepTree) -> StepTree {
         judge_by,
         max_retries,
         max_visits,
+        ask_deadline,
         needs,
         needed_templates,
         when,
@@ -116,6 +119,7 @@ pub(super) fn strip_step(mut step: StepTree) -> StepTree {
     guard.iter_mut().for_each(clear_span);
     red_first.iter_mut().for_each(clear_span);
     [max_retries, max_visits].into_iter().flatten().for_each(clear_span);
+    ask_deadline.iter_mut().for_each(clear_span);
     needs.iter_mut().for_each(clear_span);
     needed_templates.iter_mut().for_each(clear_span);
     min_tests.iter_mut().for_each(clear_span);

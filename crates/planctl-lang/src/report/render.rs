@@ -11,6 +11,7 @@ use crate::analysis::order::Order;
 use crate::analysis::{judging_files, matches_any, may_change};
 use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, policy, red_first, work};
 use crate::syntax::source::Source;
+use crate::syntax::values::ask_deadline_words;
 use crate::syntax::written::subscription_words;
 use crate::text::limits::MAX_VISITS;
 use crate::text::{Spanned, duration_words};
@@ -94,6 +95,9 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     ));
     settings.push(setting("priority", priority, "normal"));
     settings.push(setting("stale_after", stale, "never"));
+    if let Some(deadline) = &tree.ask_deadline {
+        settings.push(setting("ask_deadline", Some(ask_deadline_words(deadline.value)), "waits for ever"));
+    }
     let red_first = tree.red_first.as_ref().map(|policy| policy.value.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings.extend(allowed(tree, None));
@@ -141,6 +145,9 @@ fn show_step(
     settings.push(setting("guard", guard, "no"));
     let red_first = red_first(tree, step).map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
+    if let Some(deadline) = step.ask_deadline.as_ref().or(tree.ask_deadline.as_ref()) {
+        settings.push(setting("ask_deadline", Some(ask_deadline_words(deadline.value)), "waits for ever"));
+    }
     for (name, said) in [("judge", &step.judge), ("judge_by", &step.judge_by)] {
         if let Some(said) = said {
             settings.push(setting(name, Some(said.value.clone()), "none"));

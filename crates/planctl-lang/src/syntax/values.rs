@@ -3,11 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
+use planctl_engine::{AskDeadline, StoppingAnswer};
+
 use crate::diagnostic::did_you_mean;
+use crate::text::duration_words;
 use crate::text::limits::RETRIES_MAX;
 use crate::text::near::nearest;
 
 const POLICY: &str = "write `retry(N)`, `escalate`, `abort`, `skip`, `warn`, or `retry(N), then <one of those>`, N from 1 to 20";
+
+const DEADLINE: &str =
+    "write a time and an answer that lets nothing go on: `24 h, then reject`, or `24 h, then abort`";
 
 /// The policy for a failed gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,6 +264,31 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
     (1..=YEAR).contains(&seconds).then_some(seconds)
 }
 
+/// Reads `24 h, then reject`.
+pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
+    let lower = text.trim().trim_end_matches('.').to_lowercase();
+    let Some((time, word)) = lower.rsplit_once("then") else {
+        return Err(Unread::new("it does not say what follows when nobody answers", DEADLINE));
+    };
+    let time = time.trim().trim_end_matches(',').trim_end();
+    let after = duration(time).map_err(|unread| Unread { help: DEADLINE.to_owned(), ..unread }.of(time))?;
+    let word = word.trim();
+    let Some(answer) = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word) else {
+        let shown = crate::text::escape(word);
+        let why = match did_you_mean(word, StoppingAnswer::ALL.map(StoppingAnswer::word)) {
+            Some(near) => format!("`{shown}` is no answer; did you mean `{near}`?"),
+            None => format!("no ask is answered with `{shown}` because nobody answered it"),
+        };
+        return Err(Unread::new(why, DEADLINE).of(word));
+    };
+    Ok(AskDeadline { after, answer })
+}
+
+/// Writes the deadline of an ask as authors do.
+pub fn ask_deadline_words(deadline: AskDeadline) -> String {
+    format!("{}, then {}", duration_words(deadline.after), deadline.answer.word())
+}
+
 /// A time as it was written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Time {
@@ -352,6 +383,23 @@ mod tests {
         assert_eq!(duration("2 hours and a half"), Ok(Duration::from_secs(9000)));
         for wrong in ["10", "", "soon", "0 s", "-1 s", "1e9 days", "10 parsecs"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn x_35_a_deadline_names_an_answer_that_lets_nothing_go_on() {
+        let read = |text: &str| ask_deadline(text).map(ask_deadline_words).map_err(|unread| unread.why);
+        assert_eq!(read("1 day, then reject"), Ok("24 h, then reject".to_owned()));
+        assert_eq!(read("1 hour and 30 minutes then ABORT."), Ok("1 h 30 min, then abort".to_owned()));
+        assert_eq!(read("24 h, then reject").and_then(|words| read(&words)), read("24 h, then reject"));
+        for (wrong, why) in [
+            ("24 h", "it does not say what follows when nobody answers"),
+            ("24 h, then approve", "no ask is answered with `approve` because nobody answered it"),
+            ("24 h, then rejct", "`rejct` is no answer; did you mean `reject`?"),
+            ("24, then reject", "`24` has no unit of time"),
+            ("then reject", "the duration is empty"),
+        ] {
+            assert_eq!(read(wrong), Err(why.to_owned()), "{wrong}");
         }
     }
 

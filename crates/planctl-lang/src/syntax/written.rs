@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use planctl_engine::condition::Condition;
-use planctl_engine::{Backoff, ChildApproval, Fidelity, JoinPolicy, Level, Priority, Subscription, WorkKind};
+use planctl_engine::{
+    AskDeadline, Backoff, ChildApproval, Fidelity, JoinPolicy, Level, Priority, Subscription, WorkKind,
+};
 
 use crate::syntax::condition::{self, Reading};
 use crate::syntax::values::{self, OnFail, WorkspaceMode};
@@ -49,6 +51,8 @@ pub enum ValueForm {
     Duration,
     /// The policy for a failure: `**on_fail:**` of plans, or a word of library entries.
     Policy,
+    /// A time, and an answer that stops: `24 h, then reject`.
+    AskDeadline,
     /// `file:` and `topic:` references, between commas or on lines.
     References,
     /// One of these words.
@@ -230,6 +234,8 @@ values! {
     u16: ValueForm::Whole(0, 65_535), |text| values::whole(text)?.try_into().ok(), u16::to_string;
     Duration: ValueForm::Duration, |text| values::seconds(text).map(Duration::from_secs), |time| format!("{}s", time.as_secs());
     OnFail: ValueForm::Policy, values::on_fail_of, OnFail::to_string;
+    AskDeadline: ValueForm::AskDeadline, |text| values::ask_deadline(text).ok(),
+        |deadline| values::ask_deadline_words(*deadline);
     Condition: ValueForm::Text, |text| Some(condition::read(text).ok()?.condition), Condition::to_string;
     Reading: ValueForm::Text, |text| condition::read(text).ok();
     Vec<String>: ValueForm::Text, |text| Some(entries(text).map(str::to_owned).collect()), |list| list.join("\n");

@@ -136,6 +136,15 @@ pub const OF_PLAN: &[FieldHelp] = &[
         example: "1 h",
     },
     FieldHelp {
+        name: "ask_deadline",
+        label: "ask_deadline",
+        meaning: "How long an ask of a run waits for a person, and the answer then: `reject` or `abort`, where it takes it, else \
+                  the other one. Nothing is approved because nobody answered.",
+        default: "waits for ever",
+        values: &["24 h, then reject", "24 h, then abort"],
+        example: "24 h, then reject",
+    },
+    FieldHelp {
         name: "parallel",
         label: "parallel",
         meaning: "How many steps may run at once.",
@@ -245,6 +254,14 @@ pub const OF_STEP: &[FieldHelp] = &[
         default: "retry(2), then escalate",
         values: &["retry(2), then escalate", "retry(2), then abort", "escalate", "abort", "skip", "warn"],
         example: "retry(2), then escalate",
+    },
+    FieldHelp {
+        name: "ask_deadline",
+        label: "ask_deadline",
+        meaning: "How long an ask of this step waits for a person, and the answer then.",
+        default: "the plan's",
+        values: &["24 h, then reject", "24 h, then abort"],
+        example: "4 h, then abort",
     },
     FieldHelp {
         name: "subscriptions",

@@ -396,6 +396,8 @@ fn a10_to_a19_values_are_typed() {
         ("a [on_fail=esclate]", "esclate"),
         ("a [on_fail=\"retry(0)\"]", "\"retry(0)\""),
         ("a [contract_timeout=0s]", "0s"),
+        ("a [ask_deadline=\"1h, then approve\"]", "\"1h, then approve\""),
+        ("ask_deadline=4h", "4h"),
         ("a [expect_exit=256]", "256"),
         ("a -> a [weight=heavy]", "heavy"),
         ("a -> a [loop_restart=again]", "again"),

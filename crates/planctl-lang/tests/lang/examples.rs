@@ -279,7 +279,7 @@ fn fields_that_come_later_are_refused_and_never_ignored() {
         assert!(!crate::sample::is_verified(&text), "{field}");
     }
     let fine = "**workspace:** shared\n**type:** review\n**timeout:** 5 min\n**contract_timeout:** 90 s\n**guard:** yes\n\
-                **protects:** tests/**, checks/*.sh\n**locks:** db/staging, printer-2\n**max_visits:** 3\n**subscriptions:**";
+                **protects:** tests/**, checks/*.sh\n**locks:** db/staging, printer-2\n**max_visits:** 3\n**ask_deadline:** 4 h, then abort\n**subscriptions:**";
     assert_eq!(crate::sample::found(&crate::sample::with("**subscriptions:**", fine)), []);
 }
 

@@ -2,7 +2,7 @@
 
 use planctl_engine::{ChildApproval, Graph, JoinPolicy, Level, NodeId, NodeKind, On, Outcome};
 use planctl_lang::workflow::{Language, check, of_graph, to_dot, to_graph, to_json, to_markdown};
-use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source, SubPlanFact};
+use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source, SubPlanFact, verify};
 
 fn dot(statements: &str) -> Result<Graph, Vec<(Code, String)>> {
     graph(&format!("digraph G {{ {statements} }}"), Language::Dot)
@@ -94,6 +94,56 @@ fn e9_what_follows_the_last_attempt_is_an_edge_a_policy_or_a_target() {
         (on_exhausted("a"), on_exhausted("b"), on_exhausted("c")),
         (Outcome::Failed, Outcome::Skipped, Outcome::Warned)
     );
+}
+
+#[test]
+fn x_35_the_deadline_of_asks_is_the_nodes_own_else_the_graphs_in_every_language() {
+    let step = |number: u32, field: &str| {
+        format!(
+            "\n### {number}. Do it\n\n**target:** coder\n{field}**task:** Do it.\n\n**contract:**\n```bash\nmake\n```\n"
+        )
+    };
+    let markdown = format!(
+        "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# g\n\n**ask_deadline:** 1 day, then reject\n\n## Steps\n{}{}",
+        step(1, ""),
+        step(2, "**ask_deadline:** 90 min, then abort\n")
+    );
+    let dot_text = format!(
+        "digraph g {{ ask_deadline=\"24h, then reject\" start a [{STEP}] b [{STEP}, ask_deadline=\"1h30m, then abort\"] exit \
+         start -> a -> b -> exit }}"
+    );
+    let json = r#"{"ask_deadline": "24h, then reject", "graph": {"start": "a", "nodes": {"a": {"action": "Do it", "contract": "make"},
+        "b": {"action": "Do it", "contract": "make", "ask_deadline": "90 min, then abort"}, "exit": {"type": "exit"}},
+        "edges": [{"from": "a", "to": "b", "condition": "on_success"}, {"from": "b", "to": "exit", "condition": "on_success"}]}}"#;
+    let verified = verify(&Source::new("p.md", &*markdown), &crate::sample::facts(), &Levels::default());
+    let graphs = [
+        verified.graph.expect("a graph"),
+        graph(&dot_text, Language::Dot).expect("a graph"),
+        graph(json, Language::Json).expect("a graph"),
+    ];
+    for (graph, [first, second]) in graphs.into_iter().zip([["1", "2"], ["a", "b"], ["a", "b"]]) {
+        let deadline = |node: &str| {
+            let deadline = graph.ask_deadline(&NodeId::new(node)).expect("a deadline");
+            (deadline.after.as_secs(), deadline.answer.word())
+        };
+        assert_eq!(deadline(graph.start().as_str()), (86_400, "reject"));
+        assert_eq!((deadline(first), deadline(second)), ((86_400, "reject"), (5_400, "abort")));
+    }
+}
+
+#[test]
+fn x_35_a_usual_answer_that_would_count_after_the_deadline_of_its_ask_is_told() {
+    let found = |deadline: &str| {
+        let text = format!(
+            "digraph g {{ start q [shape=hexagon, label=\"Ship?\", \"human.default_choice\"=exit, timeout=1h, ask_deadline=\"{deadline}\"] \
+             exit start -> q -> exit }}"
+        );
+        let (_, found) = check(&Source::new("p.dot", &*text), Language::Dot);
+        found.into_iter().map(|found| (found.code, found.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("2h, then abort"), []);
+    let told = (Code::P314, "the answer `exit` never counts: the ask is over before".to_owned());
+    assert_eq!(found("1h, then abort"), [told]);
 }
 
 #[test]

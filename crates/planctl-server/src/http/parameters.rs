@@ -4,6 +4,7 @@ use planctl_engine::view::Form;
 use planctl_store::RequestKey;
 use serde_json::{Value, json};
 
+use planctl_api::wire::RunState;
 use planctl_api::{Code, Problem};
 
 /// One parameter.
@@ -65,6 +66,17 @@ impl Parameter {
             let (name, expected) = (self.name, self.expected());
             Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {given:?}"))
         })
+    }
+
+    /// Reads one of its words.
+    pub(super) fn word<'g>(&self, given: &'g str) -> Result<&'g str, Problem> {
+        match self.kind {
+            Kind::Word(words) if !words.contains(&given) => {
+                let (name, expected) = (self.name, self.expected());
+                Err(Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {given:?}")))
+            }
+            Kind::Text | Kind::Whole { .. } | Kind::Word(_) | Kind::Key => Ok(given),
+        }
     }
 
     /// Returns its JSON Schema.
@@ -145,6 +157,22 @@ pub(super) const WAIT: Parameter = Parameter::integer(
     60,
     "how many seconds to wait for what is asked for; not at all where it is left out",
 );
+pub(super) const PLAN: Parameter =
+    Parameter::text("plan", "the path of a plan, as runs have it; all where it is left out");
+pub(super) const STATE: Parameter = Parameter {
+    name: "state",
+    kind: Kind::Word(&[
+        RunState::AwaitingApproval.word(),
+        RunState::Queued.word(),
+        RunState::Running.word(),
+        RunState::Waiting.word(),
+        RunState::Paused.word(),
+        RunState::Done.word(),
+        RunState::Failed.word(),
+        RunState::Cancelled.word(),
+    ]),
+    summary: "the state of a run; all where it is left out",
+};
 pub(super) const FORM: Parameter = Parameter {
     name: "form",
     kind: Kind::Word(&[Form::Long.word(), Form::Compact.word(), Form::Workflow.word()]),

@@ -5,10 +5,13 @@ use planctl_lang::{Levels, Source, escape, has_hidden};
 
 use super::parameters::{MESSAGE, WORKSPACE};
 use super::{Answer, Call, json, number};
-use planctl_api::{Code, Problem};
+use planctl_api::{Code, Next, Problem};
 
+use crate::plans::KnownFile;
 use crate::verify::check::{self, Checked, Checking};
-use planctl_api::wire::calls::{Approving, DecideCall, DiffCall, PlanCall, StandingCall};
+use planctl_api::wire::calls::{
+    Approving, DecideCall, DiffCall, PlanCall, RunKnownCall, StandingCall, Start, StartedView,
+};
 use planctl_api::wire::{PlanList, RevisionList};
 
 pub(super) async fn list(call: Call) -> Answer {
@@ -82,6 +85,24 @@ fn refuse_unseen(field: &str, path: &str) -> Result<(), Problem> {
         return Err(Problem::new(Code::BadRequest, detail));
     }
     Ok(())
+}
+
+/// Runs a known plan as a command would where it lies: its file as it is, under the configuration that it has there.
+pub(super) async fn run(call: Call) -> Answer {
+    let wanted: RunKnownCall = call.body()?;
+    let KnownFile { workspace, path, text } =
+        call.services().await?.file_of_plan(call.parameter("plan")).await?;
+    let config = call.server_node().config_there(workspace.clone()).await?;
+    let plan = PlanCall { workspace, path, text, folder: None, config: Some(config), worker: None };
+    let checked = checked(&call, &plan).await?;
+    if checked.verification.digest.as_str() != wanted.digest {
+        let detail =
+            format!("could not run {}: its file has another text than the one that you saw", plan.path);
+        return Err(Problem::new(Code::Conflict, detail).next(Next::start(&plan.path)));
+    }
+    let services = call.services_of_plan(&plan).await?;
+    let start = Start { again: wanted.again, waits_for_workers: true, ..Start::default() };
+    json(&StartedView::from(services.start(&checked, &start).await?))
 }
 
 /// Verifies a plan as it was handed in, without regard to the client's own findings.

@@ -8,8 +8,8 @@ use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
 
 use super::parameters::{
-    AT, ATTEMPT, CURSOR, FAILED, FORM, FROM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, Parameter,
-    RUN, SINCE, STEP, WAIT, WORKSPACE,
+    AT, ATTEMPT, CURSOR, FAILED, FORM, FROM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, PLAN,
+    Parameter, RUN, SINCE, STATE, STEP, WAIT, WORKSPACE,
 };
 use super::problem::response_of;
 use super::{
@@ -246,6 +246,16 @@ pub static ROUTES: &[Route] = &[
     )
     .of_a_plan()
     .decision(),
+    post(
+        "/v1/plans/{plan}/run",
+        Scope::Approve,
+        "Runs a known plan as its file has it, under the configuration that it has there",
+        Some(Body::of::<calls::RunKnownCall>()),
+        Answers::json::<calls::StartedView>(),
+        handler!(plans::run),
+    )
+    .with_query(&[WORKSPACE])
+    .decision(),
     // Runs.
     post(
         "/v1/runs",
@@ -262,7 +272,7 @@ pub static ROUTES: &[Route] = &[
         "/v1/runs",
         Scope::Read,
         "Lists runs, newest first",
-        &[WORKSPACE, LIMIT, CURSOR],
+        &[WORKSPACE, PLAN, STATE, LIMIT, CURSOR],
         Answers::json::<wire::RunList>(),
         handler!(runs::list),
     ),
@@ -297,6 +307,14 @@ pub static ROUTES: &[Route] = &[
         &[WORKSPACE, AT],
         Answers::json::<wire::PictureView>(),
         handler!(runs::picture),
+    ),
+    get(
+        "/v1/runs/{run}/timeline",
+        Scope::Read,
+        "The newest part of a run over time: attempts, gates and waits",
+        &[WORKSPACE],
+        Answers::json::<wire::TimelineView>(),
+        handler!(runs::timeline),
     ),
     get(
         "/v1/runs/{run}/name",

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use planctl_engine::RunId;
 use planctl_engine::view::Form;
+use planctl_store::WantedRuns;
 
 use super::guard::{Peer, Standing, inside_worker_problem};
-use super::parameters::{AT, ATTEMPT, FORM, FROM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
+use super::parameters::{
+    AT, ATTEMPT, FORM, FROM, LINES, LINES_MAX, NEWEST, PLAN, SINCE, STATE, STEP, WAIT, WORKSPACE,
+};
 use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
 use crate::clock;
@@ -56,7 +59,8 @@ impl From<Started> for StartedView {
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
     let is_everywhere = call.query(&WORKSPACE).is_none();
-    json(&services.list(is_everywhere, &call.page::<RunList, _>(RunId::parse)?).await?)
+    let wanted = WantedRuns { workspace: None, plan: call.query(&PLAN), state: call.word(&STATE)? };
+    json(&services.list(is_everywhere, wanted, &call.page::<RunList, _>(RunId::parse)?).await?)
 }
 
 pub(super) async fn spent_today(call: Call) -> Answer {
@@ -86,6 +90,11 @@ pub(super) async fn picture(call: Call) -> Answer {
     let addresses = Addresses { query: query.unwrap_or_default() };
     let layouts = call.api.page().layouts().clone();
     json(&services.run_picture(run, call.query(&AT), addresses, layouts).await?)
+}
+
+pub(super) async fn timeline(call: Call) -> Answer {
+    let (services, run) = find_run(&call).await?;
+    json(&services.timeline(run).await?)
 }
 
 pub(super) async fn name(call: Call) -> Answer {

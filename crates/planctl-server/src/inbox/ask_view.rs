@@ -4,7 +4,7 @@ use planctl_api::wire::{
     AnswerView, AskView, DeadlineView, FailureView, ShortfallView, StepName, moment, usd,
 };
 use planctl_engine::{AskKind, BudgetPart, Failure, Graph, NodeKind, Shortfall, view};
-use planctl_store::AskRow;
+use planctl_store::{AskDeadline, AskRow};
 
 use super::options::option_views;
 use crate::runs::words::{failure_line, quoted, tampered};
@@ -37,14 +37,19 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         leads_to: option_views(graph, &row.at.node, &row.ask.options),
         usual: default_answer(row, graph),
         blocks: None,
-        deadline: row.deadline.as_ref().filter(|_| row.is_open).map(|deadline| DeadlineView {
-            at: moment(deadline.at),
-            answer: deadline.answer.clone(),
-            rule: deadline.rule.clone(),
-        }),
+        deadline: row.deadline.as_ref().filter(|_| row.is_open).map(deadline_view),
         about: about_line(row, graph),
         opened_at: moment(row.created_at),
         answer,
+    }
+}
+
+/// Shows when an ask that nobody has answered is answered, and how.
+pub(super) fn deadline_view(deadline: &AskDeadline) -> DeadlineView {
+    DeadlineView {
+        at: moment(deadline.at),
+        answer: deadline.answer.word().to_owned(),
+        rule: deadline.rule.clone(),
     }
 }
 

@@ -9,10 +9,11 @@ use planctl_engine::{Answer, AskKind, Digest, PromptToJudge, view};
 use planctl_lang::{digest_of_text, slug};
 use planctl_store::{DraftAsk, DraftAskRow, NewDraftAnswer, NewDraftAsk, NewDraftAsks};
 
+use super::ask_view::deadline_view;
 use super::options::option_chosen;
 use super::votes::Given;
 use crate::node::services::{ServiceError, Services};
-use crate::runs::ask_rules::{AskRules, RuledPlan};
+use crate::runs::ask_rules::AskRules;
 use crate::runs::words::quoted;
 
 /// How many asks a draft may hand in at once, and how long the parts of one may be.
@@ -200,7 +201,7 @@ pub(super) fn goal_kept(goal: &str) -> String {
 
 /// Returns the rules for the asks of drafts, as JSON: those that are for every plan.
 pub(super) fn rules_json(config: Option<&Config>, asked_by: &str) -> Result<String, ServiceError> {
-    let of = |config| AskRules::of(config, RuledPlan { paths: &[], owner: None, handed_in_by: asked_by });
+    let of = |config| AskRules::of_draft(config, asked_by, answers_of);
     let rules = config.map(of).unwrap_or_default();
     serde_json::to_string(&rules).map_err(|error| ServiceError::broken(error.to_string()))
 }
@@ -286,6 +287,7 @@ pub(crate) fn draft_ask_view(row: &DraftAskRow) -> AskView {
         answers: answers_of(row.ask.kind).iter().map(ToString::to_string).collect(),
         options: row.ask.options.clone(),
         leads_to: options_of(row),
+        deadline: row.deadline.as_ref().filter(|_| row.is_open).map(deadline_view),
         opened_at: moment(row.created_at),
         answer: row.answer.as_ref().map(|given| AnswerView {
             answer: given.answer.word().to_owned(),

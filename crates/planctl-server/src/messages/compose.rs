@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_api::Next;
-use planctl_api::wire::AskView;
 use planctl_api::wire::messages::{MessageAsk, MessageView};
+use planctl_api::wire::{AskView, DeadlineView};
+use planctl_api::{Next, words};
 use planctl_config::{ChannelConfig, MessageEvent};
 use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, view};
 use planctl_lang::printable;
@@ -250,12 +250,7 @@ impl Composer {
         let mut message = self.of_run(&run, &graph, event, &sentence);
         message.step = view.step.clone();
         message.lines = lines_of_ask(&row);
-        if let Some(deadline) = &view.deadline {
-            let (at, rule, answer) = (&deadline.at, &deadline.rule, &deadline.answer);
-            message
-                .lines
-                .push(line(&format!("Where nobody answers until {at}, the rule {rule} answers {answer}.")));
-        }
+        message.lines.extend(view.deadline.as_ref().map(deadline_line));
         message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }));
         message.ask = Some(message_ask(view, reminders));
         let about = About { ask: Some(row.number), ..About::of(&run) };
@@ -271,6 +266,8 @@ impl Composer {
     ) -> Result<AskMessage, ServiceError> {
         let row = self.server_node.store().draft_ask(number).await?;
         let view = draft_ask_view(&row);
+        // A prompt holds texts of the workspace, which channels need not know.
+        let lines = if row.ask.prompt.is_some() { Vec::new() } else { beginning(&row.ask.text) };
         let message = MessageView {
             event: event.word().to_owned(),
             sentence: line(&ask_sentence(&view, event)),
@@ -280,8 +277,7 @@ impl Composer {
             run: None,
             run_id: None,
             step: None,
-            // A prompt holds texts of the workspace, which channels need not know.
-            lines: if row.ask.prompt.is_some() { Vec::new() } else { beginning(&row.ask.text) },
+            lines: lines.into_iter().chain(view.deadline.as_ref().map(deadline_line)).collect(),
             command: Some((self.command)(&Next::ShowAsk { ask: view.id })),
             link: None,
             ask: Some(message_ask(view, reminders)),
@@ -325,6 +321,10 @@ impl Composer {
         };
         self.server_node.services(caller).await
     }
+}
+
+fn deadline_line(deadline: &DeadlineView) -> String {
+    line(&words::deadline(deadline))
 }
 
 /// The ids that a message is stored under.

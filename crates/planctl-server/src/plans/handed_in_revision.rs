@@ -106,8 +106,11 @@ impl ServerNode {
             self.store().attach_approval(run, approval.id).await?;
             self.store().set_run_settings(run, &settings_json(&pinned), &pinned.served()).await?;
             let (old, new) = (self.store().graph_of(&paused).await?, self.store().graph_of(handed_in).await?);
-            let revise =
-                Decision::Revise { revision: handed_in.revision.clone(), changed: changed_nodes(&old, &new) };
+            let revise = Decision::Revise {
+                revision: handed_in.revision.clone(),
+                changed: changed_nodes(&old, &new),
+                budget_max: None,
+            };
             self.apply_unless_refused(run, &decided(revise, approval.note.clone())).await?;
         }
         let revised = self.store().run(run).await?;

@@ -1,21 +1,23 @@
 //! Former texts of a plan: kept revisions by name, and what changed since one of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
-use planctl_store::{Page, Plan, PlanId, Revision, StoreError};
+use planctl_store::{Page, Plan, PlanId, Revision, StoreError, TextDecision};
 
+use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
+use crate::runs::plan_file::bytes_of;
 use crate::verify::check::{self, Checked};
 use crate::verify::diff;
 use crate::workspaces::baselines::baseline_of;
 use planctl_api::wire::calls::RunPlanView;
 use planctl_api::wire::{
-    KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,
-    moment,
+    KeptDecision, KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage,
+    RevisionView, moment,
 };
 
 /// The most revisions that are named where none fits.
@@ -23,6 +25,16 @@ const REVISIONS_NAMED_MAX: usize = 5;
 
 /// Fewer digits of a digest than this name no revision.
 const DIGEST_DIGITS_MIN: usize = 4;
+
+/// A plan's file as it is.
+pub struct KnownFile {
+    /// The workspace in which it lies.
+    pub workspace: PathBuf,
+    /// Its path there.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
 
 /// One side of a comparison.
 struct Side {
@@ -83,10 +95,18 @@ impl Services {
     /// Those of [`Services::plan_named`].
     pub async fn revisions(&self, plan: &str, page: &Page<Digest>) -> Result<RevisionList, ServiceError> {
         let rows = self.store.revisions(self.plan_row(plan).await?.id, page).await?;
-        let next = page.next(&rows, |(digest, _)| digest.clone()).map(RevisionList::cursor);
-        let revisions = rows
-            .iter()
-            .map(|(digest, at)| KeptRevision { digest: digest.as_str().to_owned(), at: moment(*at) });
+        let next = page.next(&rows, |row| row.digest.clone()).map(RevisionList::cursor);
+        let decided = |decision: &TextDecision| KeptDecision {
+            by: decision.by.clone(),
+            at: moment(decision.at),
+            note: decision.note.clone(),
+        };
+        let revisions = rows.iter().map(|row| KeptRevision {
+            digest: row.digest.as_str().to_owned(),
+            at: moment(row.created_at),
+            approved: row.approved.as_ref().map(decided),
+            rejected: row.rejected.as_ref().map(decided),
+        });
         Ok(RevisionList { revisions: revisions.collect(), next })
     }
 
@@ -101,6 +121,28 @@ impl Services {
         let kept = self.kept_text(plan.id, &plan.path, &digest).await?;
         let (digest, at) = (digest.as_str().to_owned(), moment(kept.created_at));
         Ok(RevisionPage { plan: plan.path, digest, at, source: kept.source })
+    }
+
+    /// Reads the file of a plan on this host.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::plan_named`], and a conflict where the file is on another host or can't be read.
+    pub async fn file_of_plan(&self, given: &str) -> Result<KnownFile, ServiceError> {
+        let plan = self.plan_row(given).await?;
+        let refused = |why: &str| ServiceError::Conflict {
+            what: format!("read {}: {why}", plan.path),
+            next: Next::by_hand("ls -l"),
+        };
+        if plan.host != self.server_node.host() {
+            return Err(refused("its workspace is on another host"));
+        }
+        let workspace = PathBuf::from(&plan.workspace_path);
+        let file = workspace.join(&plan.path);
+        let bytes = blocking(move || bytes_of(&file)).await?.map_err(|why| refused(&why))?;
+        let bytes = bytes.ok_or_else(|| refused("there is no such file"))?;
+        let text = String::from_utf8(bytes).map_err(|_| refused("it is no UTF-8"))?;
+        Ok(KnownFile { workspace, path: plan.path, text })
     }
 
     async fn plan_row(&self, given: &str) -> Result<Plan, ServiceError> {
@@ -241,13 +283,15 @@ impl Services {
         let kept = self.store.revisions(plan.id, &Page::ALL).await?;
         let hex = |digest: &Digest| digest.as_str().trim_start_matches("sha256:").to_owned();
         let fitting: Vec<&Digest> =
-            kept.iter().map(|(digest, _)| digest).filter(|digest| hex(digest).starts_with(&digits)).collect();
+            kept.iter().map(|row| &row.digest).filter(|digest| hex(digest).starts_with(&digits)).collect();
         match fitting.as_slice() {
             [one] => Ok((*one).clone()),
             [] => {
                 let known = kept.iter().take(REVISIONS_NAMED_MAX);
                 let known: Vec<String> = known
-                    .map(|(digest, at)| format!("{} ({})", hex(digest).get(..12).unwrap_or("?"), moment(*at)))
+                    .map(|row| {
+                        format!("{} ({})", hex(&row.digest).get(..12).unwrap_or("?"), moment(row.created_at))
+                    })
                     .collect();
                 let what = format!("a revision {digits}; kept are {}", known.join(", "));
                 Err(ServiceError::NotFound { what })

@@ -13,7 +13,7 @@ pub struct AskRules {
     rules: BTreeMap<String, AskRule>,
     /// The plan's owner, and the person who handed it in.
     own: BTreeSet<String>,
-    /// When and how an ask of each kind is answered by a rule. The database reads it when an ask opens (migration 0019).
+    /// When and how an ask of each kind is answered by a rule. The database reads it when an ask opens (migration 0030).
     deadlines: BTreeMap<String, Deadline>,
 }
 
@@ -43,17 +43,35 @@ impl AskRules {
         let rules: BTreeMap<String, AskRule> =
             fitting.map(|(name, rule)| (name.clone(), rule.clone())).collect();
         let own = [plan.owner, Some(plan.handed_in_by)].into_iter().flatten().map(str::to_owned).collect();
+        let deadlines = AskRules::deadlines_of(&rules, AskKind::answers);
+        AskRules { deadlines, own, rules }
+    }
+
+    /// Returns the rules of a configuration for the asks of a draft, which take these answers. A draft has no plan yet.
+    pub fn of_draft(
+        config: &Config,
+        asked_by: &str,
+        answers: impl Fn(AskKind) -> &'static [&'static str],
+    ) -> AskRules {
+        let plan = RuledPlan { paths: &[], owner: None, handed_in_by: asked_by };
+        let all = AskRules::of(config, plan);
+        AskRules { deadlines: AskRules::deadlines_of(&all.rules, answers), ..all }
+    }
+
+    fn deadlines_of(
+        rules: &BTreeMap<String, AskRule>,
+        answers: impl Fn(AskKind) -> &'static [&'static str],
+    ) -> BTreeMap<String, Deadline> {
         let deadlines = AskKind::ALL.into_iter().filter_map(|kind| {
             let of_rule = |(name, rule): (&String, &AskRule)| {
                 let seconds = rule.deadline.filter(|_| rule.is_for(kind))?.as_secs();
-                let answer = rule.on_deadline.answer(kind)?.to_owned();
+                let answer = rule.on_deadline.answer(answers(kind))?.word().to_owned();
                 Some(Deadline { seconds, answer, rule: name.clone() })
             };
             let first = rules.iter().filter_map(of_rule).min_by_key(|deadline| deadline.seconds)?;
             Some((kind.word().to_owned(), first))
         });
-        let deadlines = deadlines.collect();
-        AskRules { deadlines, own, rules }
+        deadlines.collect()
     }
 
     /// Returns these rules and others beside them; of two with one name the other one counts.

@@ -11,7 +11,7 @@ use planctl_engine::view::{Form, Scene};
 use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, hex, view};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
-use planctl_store::{Approval, Page, RunRow, Said, StoreError};
+use planctl_store::{Approval, Page, RunRow, Said, StoreError, WantedRuns};
 
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
@@ -179,7 +179,7 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn audit_runs(&self, page: &Page<RunId>) -> Result<AuditView, ServiceError> {
-        let rows = self.store.runs(None, page).await?;
+        let rows = self.store.runs(&WantedRuns::default(), page).await?;
         let next = page.next(&rows, id_of).map(AuditView::cursor);
         let mut runs = Vec::with_capacity(rows.len());
         for row in &rows {

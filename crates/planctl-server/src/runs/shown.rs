@@ -333,8 +333,8 @@ impl Shown {
         SpentView::from(Spent { time: run.time_spent(), ..run.head.spent })
     }
 
-    /// Says why it ended otherwise than done, or stands still.
-    pub(super) fn reason(&self) -> Option<String> {
+    /// Says why it ended otherwise than done, or stands still; `ended_by` says who ended it, where somebody did.
+    pub(super) fn reason(&self, ended_by: Option<String>) -> Option<String> {
         match self.view.run.head.status {
             RunStatus::Ended { end } => {
                 let failed = self.view.records.iter().find_map(|(node, record)| {
@@ -348,9 +348,11 @@ impl Shown {
                     // The database counts what a run that is done rests on.
                     End::Done => None,
                     End::Failed => failed.or(Some("a step failed".to_owned())),
-                    End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))
-                        .map(|text| text.trim_end_matches("; ").to_owned()),
-                    End::Cancelled => Some("cancelled by a person".to_owned()),
+                    End::Aborted => {
+                        let ended_by = ended_by.unwrap_or_else(|| "aborted by a person".to_owned());
+                        Some(failed.map_or(ended_by.clone(), |failed| format!("{ended_by}; {failed}")))
+                    }
+                    End::Cancelled => Some(ended_by.unwrap_or_else(|| "cancelled by a person".to_owned())),
                 }
             }
             RunStatus::Queued { .. } => worktree_trouble(&self.view.run).map(str::to_owned),
@@ -444,7 +446,7 @@ impl Shown {
             waiting_on: self.waiting_on(),
             worked_on_by: None,
             awaits_acknowledgement: row.awaits_acknowledgement(),
-            reason: self.reason().filter(|_| run_state(row) == RunState::Failed),
+            reason: self.reason(None).filter(|_| run_state(row) == RunState::Failed),
             spent: self.spent(),
             budget: row.head.budget.into(),
             started_at: row.started_at.map(moment),

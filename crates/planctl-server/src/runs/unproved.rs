@@ -1,23 +1,71 @@
-//! The sentence about a run that is done, which says what of it is not proved. It is counted where records are stored, so that a run of
-//! many steps is told of as cheaply as one of a few.
+//! The sentence about how a run ended. Of one that is done it says what is not proved, which is counted where records are stored, so
+//! that a run of many steps is told of as cheaply as one of a few. Of one that a person ended it says who did so, and why.
 
-use planctl_engine::{Contract, End, Graph, Node, NodeId, Outcomes, RunStatus, view};
-use planctl_store::{StoreError, Unproved};
+use planctl_api::words;
+use planctl_engine::{
+    Answer, Contract, Decision, End, Event, Graph, HumanEvent, Node, NodeId, Outcomes, RunStatus, view,
+};
+use planctl_store::{RunRow, Said, StoreError, Unproved};
 
 use crate::node::services::Services;
 use crate::runs::shown::Shown;
+
+/// Among how many of the last lines of its history stands what ended a run; facts that followed from it come after.
+const LAST_LINES: i64 = 50;
 
 impl Services {
     /// Says what a run that is done rests on; of any other run, why it ended or stands still.
     pub(super) async fn reason_of(&self, shown: &Shown) -> Result<Option<String>, StoreError> {
         let row = &shown.view.run;
         if row.head.status != (RunStatus::Ended { end: End::Done }) {
-            return Ok(shown.reason());
+            return Ok(shown.reason(self.ended_by(row).await?));
         }
         let (observable, judged) = (observable(&shown.graph), judged_alone(&shown.graph));
         let unproved = self.store.count_unproved(row.id, &observable, &judged).await?;
         Ok(Some(done_line(row.head.settled, unproved)))
     }
+}
+
+impl Services {
+    /// Says who ended a run, where a person or a rule did.
+    async fn ended_by(&self, run: &RunRow) -> Result<Option<String>, StoreError> {
+        match run.head.status {
+            RunStatus::Ended { end: End::Aborted | End::Cancelled } => {
+                let lines = self.store.newest_lines(run.id, LAST_LINES).await?;
+                Ok(lines.iter().rev().find_map(|line| match &line.said {
+                    Said::Input(input) => match &input.event {
+                        Event::Human(human) => ending_line(human),
+                        Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
+                    },
+                    Said::Fact(_) => None,
+                }))
+            }
+            RunStatus::Ended { end: End::Done | End::Failed }
+            | RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Paused => Ok(None),
+        }
+    }
+}
+
+/// Says who ended a run by which answer, and why.
+fn ending_line(human: &HumanEvent) -> Option<String> {
+    let verb = match &human.decision {
+        Decision::Answer { answer: Answer::Reject, .. } => "rejected",
+        Decision::Answer { answer: Answer::Abort, .. } => "aborted",
+        Decision::Cancel => "cancelled",
+        Decision::Answer { .. }
+        | Decision::Submit
+        | Decision::Vote { .. }
+        | Decision::Pause
+        | Decision::Resume { .. }
+        | Decision::Revise { .. } => return None,
+    };
+    let by = words::policy(human.by.as_str()).unwrap_or_else(|| human.by.to_string());
+    let note = human.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    Some(format!("{verb} by {by}{note}"))
 }
 
 /// Returns the nodes that can pass by what their agent's program reports: tasks without a contract.

@@ -304,6 +304,11 @@ impl RunSpans {
         }
     }
 
+    /// Ends all spans that are open, as if the run were over.
+    pub(super) fn close_all(&mut self, graph: &Graph, at: Timestamp, over: &mut Vec<Span>) {
+        self.close(graph, at, End::Cancelled, over);
+    }
+
     fn close(&mut self, graph: &Graph, at: Timestamp, end: End, over: &mut Vec<Span>) {
         let Some(began) = self.began.take() else { return };
         for item in self.asks.keys().cloned().collect::<Vec<_>>() {

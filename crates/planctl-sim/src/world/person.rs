@@ -123,7 +123,7 @@ impl World {
         let event = Event::Human(HumanEvent {
             by: Actor::from("owner"),
             note: None,
-            decision: Decision::Revise { revision, changed },
+            decision: Decision::Revise { revision, changed, budget_max: None },
         });
         self.say_with(event, Proof::Anyone, Some(plan))
     }

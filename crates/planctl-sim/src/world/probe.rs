@@ -115,7 +115,11 @@ impl World {
                     0 if self.options.has_pauses => Decision::Pause,
                     0 => Decision::Submit,
                     1 => Decision::Resume { from: self.dice.happens(300).then_some(at.node) },
-                    _ => Decision::Revise { revision: Digest::from("sha256:odd"), changed: vec![at.node] },
+                    _ => Decision::Revise {
+                        revision: Digest::from("sha256:odd"),
+                        changed: vec![at.node],
+                        budget_max: None,
+                    },
                 };
                 self.human(decision)
             }

@@ -377,7 +377,7 @@ impl Hand {
         let changed = changed_nodes(&old.graph, &new.graph);
         self.store.save_revision(&revision).await.unwrap();
         self.scene.revisions.lock().unwrap().0.insert(digest.clone(), new.graph.clone());
-        let event = human(Decision::Revise { revision: digest, changed });
+        let event = human(Decision::Revise { revision: digest, changed, budget_max: None });
         let applied = self.store.apply(self.scene.run, &event, &Proof::Person { key: None }, None).await;
         let is_news = self.is_news(applied.map(|applied| applied.duplicate));
         if is_news {

@@ -121,17 +121,17 @@ struct PlanMove<'a> {
     to: &'static str,
     from: &'static [&'static str],
     by: &'a str,
-    why: &'static str,
+    why: &'a str,
 }
 
 fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Option<PlanMove<'a>> {
     if before == after {
         return None;
     }
-    let (by, decision) = match event {
-        Event::Human(human) => (human.by.as_str(), Some(&human.decision)),
-        Event::Clock(_) => ("orchestrator", None),
-        Event::Agent(_) | Event::Harness(_) => ("harness", None),
+    let (by, decision, note) = match event {
+        Event::Human(human) => (human.by.as_str(), Some(&human.decision), human.note.as_deref()),
+        Event::Clock(_) => ("orchestrator", None, None),
+        Event::Agent(_) | Event::Harness(_) => ("harness", None, None),
     };
     let is_resumed = matches!((decision, before), (Some(Decision::Resume { .. }), RunStatus::Paused));
     let is_rejected = matches!(decision, Some(Decision::Answer { answer: Answer::Reject, .. }));
@@ -146,7 +146,7 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
         RunStatus::Ended { end: End::Failed } => ("failed", &["in-progress"], "the run failed"),
         RunStatus::Ended { end: End::Aborted } => ("failed", &["in-progress"], "the run was aborted"),
         RunStatus::Ended { end: End::Cancelled } if is_rejected => {
-            ("draft", &["verified", "approved"], "rejected")
+            ("draft", &["verified", "approved"], note.unwrap_or("rejected"))
         }
         RunStatus::Ended { end: End::Cancelled } => ("failed", &["in-progress"], "the run was cancelled"),
         RunStatus::Queued { resuming: true } | RunStatus::New | RunStatus::Awaiting => return None,

@@ -1,8 +1,9 @@
 //! Questions for people, as the inbox reads them.
 
-use planctl_engine::{Ask, At, Digest, ItemId, RunId, Timestamp, Work};
+use planctl_engine::{Ask, At, Digest, ItemId, RunId, StoppingAnswer, Timestamp, Work};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
+use uuid::Uuid;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
@@ -32,8 +33,8 @@ pub(crate) const ASK: &str = asks_where!("a.number = $1");
 pub(crate) const ASKS_NUMBERED: &str = asks_where!("a.number = any($1)");
 
 pub(crate) const ASKS_LAPSED: &str = "select a.number, a.run, a.item, a.created_at, a.deadline_at, a.deadline_answer, \
-     a.deadline_rule from asks a where a.closed_at is null and a.deadline_at <= clock_timestamp() and a.run <> all($1::uuid[]) \
-     order by a.deadline_at limit $2";
+     a.deadline_rule from asks a where a.closed_at is null and a.deadline_at <= clock_timestamp() \
+     and (a.run is null or a.run <> all($1::uuid[])) order by a.deadline_at limit $2";
 
 /// A question for a person.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,14 +67,14 @@ pub struct AskRow {
     pub deadline: Option<AskDeadline>,
 }
 
-/// When a rule answers an ask that nobody has answered, and how.
+/// When a rule, or the plan's own text, answers an ask that nobody has answered, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AskDeadline {
     /// When.
     pub at: Timestamp,
-    /// The answer, in the words of the command line.
-    pub answer: String,
-    /// The rule's name.
+    /// The answer.
+    pub answer: StoppingAnswer,
+    /// The rule's name; `the plan` where its own text says so.
     pub rule: String,
 }
 
@@ -82,8 +83,8 @@ pub struct AskDeadline {
 pub struct LapsedAsk {
     /// The number people say.
     pub number: i64,
-    /// The run that asks.
-    pub run: RunId,
+    /// The run that asks; none where a draft does.
+    pub run: Option<RunId>,
     /// Its item.
     pub item: ItemId,
     /// When it was asked.
@@ -132,10 +133,10 @@ impl Store {
         let rows = repeated!(self, connection => sqlx::query(ASKS_LAPSED).bind(&except).bind(limit).fetch_all(&mut *connection))?;
         let mut lapsed = Vec::new();
         for row in &rows {
-            let Some(deadline) = deadline(row)? else { continue };
+            let Some(deadline) = ask_deadline(row)? else { continue };
             lapsed.push(LapsedAsk {
                 number: row.try_get("number")?,
-                run: run_id(row.try_get("run")?),
+                run: row.try_get::<Option<Uuid>, _>("run")?.map(run_id),
                 item: ItemId::new(row.try_get::<String, _>("item")?),
                 created_at: time_at(row, "created_at")?,
                 deadline,
@@ -166,12 +167,14 @@ pub(super) fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
         ask,
         is_open: row.try_get("is_open")?,
         created_at: time_at(row, "created_at")?,
-        deadline: deadline(row)?,
+        deadline: ask_deadline(row)?,
     })
 }
 
-fn deadline(row: &PgRow) -> Result<Option<AskDeadline>, StoreError> {
+pub(crate) fn ask_deadline(row: &PgRow) -> Result<Option<AskDeadline>, StoreError> {
     let Some(at) = optional_time_at(row, "deadline_at")? else { return Ok(None) };
-    let (answer, rule) = (row.try_get("deadline_answer")?, row.try_get("deadline_rule")?);
+    let (word, rule): (String, String) = (row.try_get("deadline_answer")?, row.try_get("deadline_rule")?);
+    let answer = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word);
+    let answer = answer.ok_or_else(|| StoreError::corrupt("a rule answers an ask with another word"))?;
     Ok(Some(AskDeadline { at, answer, rule }))
 }

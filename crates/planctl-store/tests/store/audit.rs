@@ -1,6 +1,6 @@
 //! P24: the audit names every row that was changed behind the store's back.
 
-use planctl_store::{Finding, Page};
+use planctl_store::{Finding, Page, WantedRuns};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::world::{World, world};
@@ -62,7 +62,7 @@ async fn i2_what_does_not_read_is_a_finding_and_keeps_no_list_from_the_others() 
     let world = world(1).await;
     let (sick, other) = (world.begun().await, world.queued().await);
     tamper(&world, "update runs set head = '{}' where name = 'fix-auth-1'").await;
-    let runs = world.store.runs(None, &Page::ALL).await.unwrap();
+    let runs = world.store.runs(&WantedRuns::default(), &Page::ALL).await.unwrap();
     let [Ok(newest), Err(unread)] = &runs[..] else { panic!("{runs:?}") };
     assert_eq!((newest.id, unread.run), (other.id, sick.id));
     assert!(unread.error.to_string().contains(&format!("of run {}: a run's head", sick.id)), "{unread:?}");

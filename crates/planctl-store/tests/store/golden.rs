@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use planctl_engine::{
     AgentSaid, Answer, Budget, Decision, Digest, End, Event, HarnessResult, RedFirst, RunId, RunStatus, Usage,
 };
-use planctl_store::{Applied, Claim, ClaimLane, NewRevision, Page, Store};
+use planctl_store::{Applied, Claim, ClaimLane, NewRevision, Page, Store, WantedRuns};
 use sqlx::types::Uuid;
 use sqlx::{AssertSqlSafe, PgConnection};
 
@@ -57,7 +57,7 @@ async fn p23_histories_of_earlier_versions_still_fold_to_their_end() {
         for line in text.lines() {
             load(&mut connection, line).await;
         }
-        let runs = store.runs(None, &Page::ALL).await.unwrap();
+        let runs = store.runs(&WantedRuns::default(), &Page::ALL).await.unwrap();
         assert!(!runs.is_empty(), "{name} holds no run");
         for run in runs.into_iter().map(Result::unwrap) {
             let findings = store.audit(run.id).await.unwrap();
@@ -256,7 +256,7 @@ async fn revise_scene(world: &World, run: RunId) {
     };
     world.store.save_revision(&revision).await.unwrap();
     let nodes = planctl_engine::changed_nodes(&world.graph, &graph);
-    let event = human(Decision::Revise { revision: changed, changed: nodes });
+    let event = human(Decision::Revise { revision: changed, changed: nodes, budget_max: None });
     world.store.apply(run, &event, &person(None), None).await.unwrap();
     world.admit(run).await.unwrap();
     assert_done(both(world, run).await);

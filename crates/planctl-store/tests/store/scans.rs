@@ -22,7 +22,7 @@ const OF_ALL: [(&str, &str); 8] = [
     ("queue: next work", "'host-a', '{coder}'"),
     ("runs: asks", "null, null"),
     ("runs: asks waiting", "null, null"),
-    ("runs: runs", "null, 100, null"),
+    ("runs: runs", "null, 100, null, null, null"),
     ("runs: run of path", "null, 'nobody'"),
     ("runs: runs beginning", "'nobody', 'nobodz', null, null, null"),
     ("runs: runs named", "'nobody-1', null"),

@@ -104,6 +104,42 @@ fn p15_a_person_raises_the_budget_of_a_sub_plan_up_to_what_is_left_around_it() {
     assert_eq!(fixture.sql(aside), "t");
 }
 
+#[test]
+fn p15_a_sub_plan_that_is_revised_to_a_larger_budget_or_to_none_uses_no_more_than_is_left_around_it() {
+    let fixture = Fixture::new();
+    let inner = |budget: &str, contract: &str| {
+        plan("Inner", budget, &[("One", contract, "escalate"), ("Two", "test -e done-2", "escalate")])
+    };
+    fixture.write("inner.md", &inner("max 3k tokens, 5 minutes", "test -e never"));
+    fixture.write(
+        "around.dot",
+        "digraph around { graph [budget=\"8k tokens, 10 minutes\"] start exit \
+         inner [shape=house, stack.child_dotfile=\"inner.md\", stack.child_approval=inherit] start -> inner -> exit }",
+    );
+    let said = fixture.planctl(&["plan", "run", "around.dot", "--approve", "--no-wait", "--exec", WORKER]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let tokens = |sql: &str| fixture.sql(&format!("select {sql} from runs where name = 'inner-1'"));
+    let limit = "head -> 'budget' ->> 'tokens'";
+    assert_eq!(tokens(limit), "3000");
+    let revised = |text: &str| {
+        fixture.write("inner.md", text);
+        let said = fixture.planctl(&["approve", "inner.md"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(tokens(limit), "8000", "as much as the plan around it has");
+    };
+    assert_eq!(fixture.planctl(&["approvals", "revise", "--note", "it needs more"]).code, 0);
+    revised(&inner("max 9k tokens, 5 minutes", "test -e never"));
+    let aside = "select head -> 'reserved' -> 'inner' ->> 'tokens' from runs where name = 'around-1'";
+    assert_eq!(fixture.sql(aside), "8000", "no branch beside it counts on the same rest");
+    let said = fixture.planctl(&["plan", "resume", "around-1", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(fixture.planctl(&["approvals", "revise", "--note", "without a limit of its own"]).code, 0);
+    revised(&inner("5 minutes", "test -e done-1"));
+    let said = fixture.planctl(&["plan", "resume", "around-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}
+
 const CLOCKS: &str = "select count(*) from runs where head ->> 'clock_since' is not null";
 
 #[test]

@@ -28,6 +28,8 @@ mod reference;
 mod requests;
 #[path = "http/scopes.rs"]
 mod scopes;
+#[path = "http/transcripts.rs"]
+mod transcripts;
 #[path = "http/votes.rs"]
 mod votes;
 #[path = "http/work.rs"]

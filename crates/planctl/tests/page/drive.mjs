@@ -169,12 +169,26 @@ try {
   assert.ok(!(await ann.textContent("#needs-you")).includes("red-1"));
   console.log("ok: a failure is acknowledged, and its evidence downloaded");
 
+  // A plan runs from its page, first once it is approved; the page says how, and who approved its text.
+  workspace("menu", { "menu.md": plan("Write the menu", [["Write the menu", "test -e menu"]]), "planctl.toml": "[roles.coder]\nagent = \"exec:touch menu\"\n" });
+  must("menu", "trust", ".");
+  must("menu", "approve", "menu.md", "--note", "as we said");
+  await ann.goto(`${base}/plans`);
+  await ann.getByRole("link", { name: "menu.md" }).click();
+  await ann.getByText("approved by ann").waitFor();
+  await look(ann, "plan-to-run");
+  await ann.getByRole("button", { name: "Run this text" }).click();
+  await ann.getByText("Recorded: the plan runs.").waitFor();
+  await until("it is done", () => state("menu", "menu-1") === "done");
+  console.log("ok: a plan runs from its page");
+
   // Every screen, as everybody sees it.
   await ann.goto(`${base}/runs/auth-1`);
   const ask = await ann.getByRole("link", { name: "answer the escalation" }).getAttribute("href");
   const shown = {
     home: "/", filtered: "/?kind=escalation", ask, edit: `${ask}/edit`, run: "/runs/auth-1", history: "/runs/auth-1/history",
-    step: "/runs/auth-1/steps/2", output: "/runs/auth-1/steps/2/attempts/1/stderr", graph: "/runs/auth-1/graph", runs: "/runs",
+    step: "/runs/auth-1/steps/2", output: "/runs/auth-1/steps/2/attempts/1/stderr", graph: "/runs/auth-1/graph", timeline: "/runs/auth-1/timeline",
+    runs: "/runs", waiting: "/runs?state=waiting",
     prompt: "/runs/auth-1/steps/2/attempts/1/prompt", plans: "/plans", plan: "/plans/1", library: "/library?message=fix+the+bug", system: "/system",
   };
   for (const [name, address] of Object.entries(shown)) await look(ann, name, address);
@@ -185,7 +199,7 @@ try {
   };
   for (const [name, options] of Object.entries(looks)) {
     const page = await signedIn(options);
-    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "plan", "library", "system"]) await look(page, `${screen}-${name}`, shown[screen]);
+    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "timeline", "waiting", "plan", "library", "system"]) await look(page, `${screen}-${name}`, shown[screen]);
     await page.context().close();
   }
   console.log(`ok: ${screens} screens: valid, accessible, within 60 KB; pictures in ${pictures}`);
@@ -242,6 +256,12 @@ try {
   await editor.getByRole("button", { name: "Check and compare" }).click();
   await editor.getByText("It can't be approved yet").waitFor();
   await lookAtAnswer(editor, "edit-broken");
+  await editor.setViewportSize({ width: 360, height: 740 });
+  await editor.emulateMedia({ colorScheme: "dark" });
+  assert.ok(await editor.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the margin fits a phone");
+  await editor.screenshot({ path: path.join(pictures, "edit-broken-phone-dark.png"), fullPage: true });
+  await editor.emulateMedia({ colorScheme: null });
+  await editor.setViewportSize({ width: 1200, height: 900 });
   const line = editor.locator("a[data-line]").first();
   await line.click();
   const chosen = await editor.evaluate(() => {

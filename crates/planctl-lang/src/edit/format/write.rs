@@ -33,7 +33,7 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 32] = [
+const ORDER: [Field; 33] = [
     Field::Target,
     Field::Kind,
     Field::Intent,
@@ -63,6 +63,7 @@ const ORDER: [Field; 32] = [
     Field::ContractTimeout,
     Field::Guard,
     Field::RedFirst,
+    Field::AskDeadline,
     Field::Gate,
     Field::MinTests,
     Field::Status,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use planctl_engine::condition::Condition;
-use planctl_engine::{ChildApproval, Fidelity, JoinPolicy, Level, Priority, Subscription, WorkKind};
+use planctl_engine::{
+    AskDeadline, ChildApproval, Fidelity, JoinPolicy, Level, Priority, Subscription, WorkKind,
+};
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition::Reading;
@@ -111,6 +113,7 @@ attributes! {
         "max_restarts" max_restarts: u16 = VISITS,
         "max_parallel" max_parallel: u16 = PARALLEL,
         "stale_after" stale_after: Duration,
+        "ask_deadline" ask_deadline: AskDeadline,
         "budget" budget: Text,
         "priority" priority: Priority,
         "parallel_edges" parallel_edges: bool,
@@ -168,6 +171,7 @@ attributes! {
         // Section 2.4, ruling 8.
         "escalate" escalate: Text,
         "pace_level" pace_level: Level,
+        "ask_deadline" ask_deadline: AskDeadline,
         "result" result: ExitResult,
         "checkpoint" checkpoint: bool,
         "command" command: Text,
@@ -413,6 +417,11 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
             );
             found.push(refused("nothing that can follow a failure".to_owned(), help));
         }
+        ValueForm::AskDeadline => {
+            if let Err(unread) = values::ask_deadline(text) {
+                found.push(refused(unread.why, unread.help));
+            }
+        }
         ValueForm::References => {
             let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
             let mut wrong = entries.filter(|entry| {
@@ -451,6 +460,7 @@ pub(crate) fn json_value(of: Of, key: &str, value: &str) -> serde_json::Value {
             ValueForm::Text
             | ValueForm::Duration
             | ValueForm::Policy
+            | ValueForm::AskDeadline
             | ValueForm::References
             | ValueForm::Word(_),
         )

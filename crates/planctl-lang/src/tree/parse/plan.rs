@@ -1,12 +1,13 @@
 //! Reads the fields of the plan's head.
 
-use planctl_engine::{Budget, Priority, RedFirst};
+use planctl_engine::{AskDeadline, Budget, Priority, RedFirst};
 
 use super::field::{RawField, is_separator};
 use super::step::with_near;
 use super::{Reader, budget};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::markdown::LineKind;
+use crate::syntax::values;
 use crate::syntax::written::FieldValue as _;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
@@ -28,6 +29,7 @@ impl Reader<'_> {
             Field::Priority => self.tree.priority = self.priority(&value),
             Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
             Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
+            Field::AskDeadline => self.tree.ask_deadline = self.ask_deadline(&value),
             Field::RedFirst => self.tree.red_first = self.red_first(&value),
             Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
             // These belong to steps, or were read above.
@@ -118,6 +120,19 @@ impl Reader<'_> {
             lines.push(Span::new(at, span.start + text.trim_end().len()));
         }
         lines
+    }
+
+    /// Reads how long an ask waits, and the answer after that.
+    pub(super) fn ask_deadline(&mut self, value: &Spanned<String>) -> Option<Spanned<AskDeadline>> {
+        match values::ask_deadline(&value.value) {
+            Ok(deadline) => Some(Spanned::new(deadline, value.span)),
+            Err(unread) => {
+                let message = format!("`**ask_deadline:**` can't be read: {}", unread.why);
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help);
+                self.report_value(Field::AskDeadline, refused);
+                None
+            }
+        }
     }
 
     /// Reads what is asked of contracts before the work.

@@ -101,6 +101,10 @@ impl Reader<'_> {
                 let policy = self.red_first(&value);
                 self.on_step(|step| step.red_first = policy);
             }
+            Field::AskDeadline => {
+                let deadline = self.ask_deadline(&value);
+                self.on_step(|step| step.ask_deadline = deadline);
+            }
             Field::MaxRetries => {
                 let number = self.number(known, &value, 0, u64::from(crate::text::limits::RETRIES_MAX));
                 self.on_step(|step| step.max_retries = number);

@@ -71,6 +71,7 @@ fn node_tree(node: &Node) -> NodeTree {
     let waits = ["standard", "aggressive", "linear", "patient"].into_iter().find(|word| {
         node.backoff.is_some() && Backoff::from_word(word).is_some_and(|(own, _)| own == node.backoff)
     });
+    said.ask_deadline = value(node.ask_deadline);
     said.retry_policy = waits.map(|word| Written::read(name(word))).unwrap_or_default();
     match &node.kind {
         NodeKind::Task(task) => {

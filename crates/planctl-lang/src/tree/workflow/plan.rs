@@ -33,6 +33,7 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
         max_visits: tree.max_visits.clone().into(),
         max_parallel: tree.parallel.clone().into(),
         stale_after: tree.stale_after.clone().into(),
+        ask_deadline: tree.ask_deadline.clone().into(),
         // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
         parallel_edges: Written::of(Spanned::new(true, top)),
         ..GraphAttributes::default()
@@ -82,6 +83,7 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         judge_by: step.judge_by.clone().into(),
         max_visits: step.max_visits.clone().into(),
         max_retries: step.max_retries.clone().into(),
+        ask_deadline: step.ask_deadline.clone().into(),
         on_fail: step.on_fail.as_ref().map(|policy| as_written(source, policy)).unwrap_or_default(),
         needs: step.needs.as_ref().map(needs).unwrap_or_default(),
         subscriptions: Written::list(&step.subscriptions),

@@ -59,6 +59,7 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
         ("Priority", "priority", said.priority.text()),
         ("max_visits", "max_visits", said.max_visits.text()),
         ("stale_after", "stale_after", said.stale_after.text()),
+        ("ask_deadline", "ask_deadline", said.ask_deadline.text()),
         ("parallel", "max_parallel", said.max_parallel.text()),
     ];
     for (field, _, said) in fields {
@@ -203,6 +204,7 @@ fn step(
         ("max_retries", said.max_retries.text()),
         ("max_visits", said.max_visits.text()),
         ("contract_timeout", said.contract_timeout.text()),
+        ("ask_deadline", said.ask_deadline.text()),
     ];
     let subscriptions = said.subscriptions.value().into_iter().flatten().map(subscription_words);
     let list = |list: &Written<Vec<String>>| list.value().cloned().unwrap_or_default();

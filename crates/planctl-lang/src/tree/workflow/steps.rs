@@ -34,6 +34,7 @@ pub(crate) fn steps(source: &Source, workflow: &mut Workflow) -> PlanTree {
         priority: said.priority.spanned(),
         max_visits: said.max_visits.spanned(),
         stale_after: said.stale_after.spanned(),
+        ask_deadline: said.ask_deadline.spanned(),
         parallel: said.max_parallel.spanned(),
         ..PlanTree::default()
     };
@@ -92,6 +93,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         judge: said.judge.text().cloned(),
         judge_by: said.judge_by.text().cloned(),
         max_visits: said.max_visits.spanned(),
+        ask_deadline: said.ask_deadline.spanned(),
         on_fail: policy(node),
         max_retries: Some(workflow.retries(node).unwrap_or(Spanned::new(0, here))),
         locks: said.locks.entries(),

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId};
+use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId, StoppingAnswer};
 use planctl_lang::duration_words;
-use planctl_store::{AskDeadline, Expired, LapsedAsk, Proof, StoreError};
+use planctl_store::{Expired, LapsedAsk, NewDraftAnswer, Proof, StoreError};
 
 use crate::node::ServerNode;
 use crate::node::instance;
@@ -61,7 +61,11 @@ impl ServerNode {
             self.run_contained(timer.run, firing, &mut report).await?;
         }
         for lapsed in self.store.expired_asks(&quarantined, AT_ONCE).await? {
-            self.run_contained(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
+            let Some(run) = lapsed.run else {
+                self.answer_lapsed_draft(&lapsed).await?;
+                continue;
+            };
+            self.run_contained(run, self.answer_lapsed(run, &lapsed), &mut report).await?;
         }
         self.tell_of_days(&mut report).await?;
         self.sweep_sub_plans(&mut report).await?;
@@ -104,27 +108,53 @@ impl ServerNode {
     }
 
     /// Gives an ask that nobody has answered in time the answer of its rule, which lets nothing go on.
-    async fn answer_lapsed(&self, lapsed: &LapsedAsk) -> Result<bool, ServiceError> {
-        let AskDeadline { at, answer, rule } = &lapsed.deadline;
-        let answer = match answer.as_str() {
-            "reject" => Answer::Reject,
-            "abort" => Answer::Abort,
-            other => return Err(ServiceError::broken(format!("a rule answers an ask with `{other}`"))),
-        };
-        let waited = duration_words(at.since(lapsed.created_at));
+    async fn answer_lapsed(&self, run: RunId, lapsed: &LapsedAsk) -> Result<bool, ServiceError> {
         let event = Event::Human(HumanEvent {
-            by: Actor::policy(rule),
-            note: Some(format!("nobody answered within {waited}")),
-            decision: Decision::Answer { item: lapsed.item.clone(), answer },
+            by: Actor::policy(&lapsed.deadline.rule),
+            note: Some(waited_in_vain(lapsed)),
+            decision: Decision::Answer {
+                item: lapsed.item.clone(),
+                answer: answer_of(lapsed.deadline.answer),
+            },
         });
         let proof = Proof::Person { key: None };
-        was_applied(self.store.apply(lapsed.run, &event, &proof, None).await.map(drop))
+        was_applied(self.store.apply(run, &event, &proof, None).await.map(drop))
+    }
+
+    /// Does so for the ask of a draft, which no run waits for.
+    async fn answer_lapsed_draft(&self, lapsed: &LapsedAsk) -> Result<(), ServiceError> {
+        let (by, note) = (Actor::policy(&lapsed.deadline.rule), waited_in_vain(lapsed));
+        let given = NewDraftAnswer {
+            item: &lapsed.item,
+            by: by.as_str(),
+            answer: &answer_of(lapsed.deadline.answer),
+            about: "",
+            note: Some(&note),
+            seen: None,
+            decides: true,
+        };
+        match self.store.answer_draft(given).await {
+            // Somebody answered it in the last moment.
+            Ok(()) | Err(StoreError::VotedMeanwhile) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Ends a lease; says whether it was still to be ended.
     async fn expire(&self, expired: &Expired) -> Result<bool, ServiceError> {
         was_applied(self.store.apply(expired.run, &expired.event(), &expired.proof(), None).await.map(drop))
     }
+}
+
+fn answer_of(answer: StoppingAnswer) -> Answer {
+    match answer {
+        StoppingAnswer::Reject => Answer::Reject,
+        StoppingAnswer::Abort => Answer::Abort,
+    }
+}
+
+fn waited_in_vain(lapsed: &LapsedAsk) -> String {
+    format!("nobody answered within {}", duration_words(lapsed.deadline.at.since(lapsed.created_at)))
 }
 
 /// Passes over news that came too late: the holder was quicker, or another process did the same.

@@ -4,7 +4,7 @@ use axum::http::Uri;
 use planctl_web::encoded;
 
 /// The parameters that say what a page shows.
-const KEPT: [&str; 12] = [
+const KEPT: [&str; 14] = [
     "workspace",
     "from",
     "cursor",
@@ -16,6 +16,8 @@ const KEPT: [&str; 12] = [
     "kind",
     "project",
     "role",
+    "state",
+    "plan",
     "message",
 ];
 

@@ -4,7 +4,8 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use planctl_api::wire::calls::{
-    AcknowledgeCall, AnswerCall, AnswerWord, CancelCall, Nothing, PauseCall, PlaceCall, RaiseCall, ResumeCall,
+    AcknowledgeCall, AnswerCall, AnswerWord, CancelCall, Nothing, PauseCall, PlaceCall, RaiseCall,
+    ResumeCall, RunKnownCall, StartedView,
 };
 use planctl_api::wire::messages::DeliveryView;
 use planctl_api::wire::work::{TokenView, WorkerView};
@@ -59,6 +60,7 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
         ["sign-out"] => session::sign_out(visit).await,
         ["asks", ask] => answer(visit, address, ask, &fields).await,
         ["asks", ask, "edit"] => edit::post_form(visit, address, ask, &fields).await,
+        ["plans", plan, "run"] => run_plan(visit, plan, &fields).await,
         ["runs", run, "steer"] => control_run(visit, address, run, &fields).await,
         ["runs", run, "resume"] => {
             let call = ResumeCall::default();
@@ -82,6 +84,26 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
             Ok(see_other("/system?recorded=revoke"))
         }
         _ => Err(Problem::new(Code::NotFound, "no page decides at this address")),
+    }
+}
+
+/// Runs a plan, as far as nobody has to approve it before; else leads to its ask.
+async fn run_plan(visit: &Visit, plan: &str, fields: &Fields) -> Result<Response, Problem> {
+    let route = format!("/v1/plans/{}/run", encoded(plan));
+    let call =
+        RunKnownCall { digest: fields.get("digest").to_owned(), again: !fields.get("again").is_empty() };
+    let refused = |why: String, help: &str| Problem::new(Code::Conflict, why).help(help);
+    match visit.post::<StartedView>(&route, fields.get("key"), &call).await? {
+        StartedView::Ready { id, .. } => Ok(see_other(&format!("/runs/{id}?recorded=run"))),
+        StartedView::NeedsApproval { ask, .. } => Ok(see_other(&format!("/asks/{ask}?recorded=hand-in"))),
+        StartedView::AlreadyDone { run } => Err(refused(
+            format!("could not run it: {run} is done"),
+            "go back, choose that it runs once more, and run it",
+        )),
+        StartedView::ChangedSinceApproval { .. } => Err(refused(
+            "could not run it: another text of it was approved".to_owned(),
+            "a terminal shows what differs, and asks you whether you approve this text",
+        )),
     }
 }
 

@@ -7,13 +7,14 @@ use planctl_api::wire::messages::DeliveryList;
 use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
 use planctl_api::wire::{
     AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PictureView, PlanList,
-    PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList, RunPage, SpentToday, WhyView, moment,
+    PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList, RunPage, SpentToday, TimelineView,
+    WhyView, moment,
 };
 use planctl_api::{Code, Problem};
 use planctl_web::{
     AskScreen, AttemptWindow, Draft, Filters, Frame, GraphScreen, HistoryScreen, HomeScreen, PlanScreen,
-    PlansScreen, ProblemScreen, Recorded, RunScreen, RunsScreen, Screen as _, SignInScreen, StepScreen,
-    SystemScreen, Tab, encoded,
+    PlansScreen, ProblemScreen, Recorded, RunFilters, RunScreen, RunsScreen, Screen as _, SignInScreen,
+    StepScreen, SystemScreen, Tab, TimelineScreen, encoded,
 };
 
 use super::visit::Visit;
@@ -43,6 +44,7 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["runs"] => runs(visit, address).await,
         ["runs", run] => one_run(visit, address, run).await,
         ["runs", run, "graph"] => graph(visit, address, run).await,
+        ["runs", run, "timeline"] => timeline(visit, address, run).await,
         ["runs", run, "history"] => history(visit, address, run).await,
         ["runs", run, "steps", step] => one_step(visit, address, run, step).await,
         ["runs", run, "steps", step, "attempts", attempt, output] => {
@@ -132,6 +134,8 @@ fn sentence_of(word: &str) -> Option<&'static str> {
         "choose" => "Recorded: your choice.",
         "edit" => "Recorded: the changed plan is approved, and the run goes on with it.",
         "vote" => "Recorded: your vote. More are needed.",
+        "hand-in" => "The plan is handed in. It runs once it is approved.",
+        "run" => "Recorded: the plan runs.",
         "pause" => "Recorded: the run is paused.",
         "resume" => "Recorded: the run is taken up.",
         "acknowledge" => "Recorded: the failure is acknowledged.",
@@ -157,12 +161,19 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
 }
 
 async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
-    let cursor = address.query("cursor");
-    let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
-    let list: RunList = visit.look(&format!("/v1/runs?limit={RUNS}{after}")).await?;
+    let chosen = |name: &str| address.query(name).filter(|value| !value.is_empty());
+    let filters = RunFilters { state: chosen("state"), plan: chosen("plan"), project: chosen("project") };
+    let cursor = chosen("cursor");
+    let wanted = [
+        ("state", filters.state),
+        ("plan", filters.plan),
+        ("workspace", filters.project),
+        ("cursor", cursor),
+    ];
+    let wanted = wanted.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", encoded(value?))));
+    let list: RunList = visit.look(&format!("/v1/runs?limit={RUNS}{}", wanted.collect::<String>())).await?;
     let texts = Texts::of(address);
-    Ok(RunsScreen { frame: texts.frame_of(visit, Tab::Runs)?, list: &list, is_first: cursor.is_none() }
-        .html())
+    Ok(RunsScreen::new(texts.frame_of(visit, Tab::Runs)?, &list, cursor.is_none(), filters).html())
 }
 
 /// Finds the id of a run by what an address names.
@@ -198,6 +209,15 @@ async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Pr
     let texts = Texts::of(address);
     let (frame, is_chosen) = (texts.live_frame(visit, Tab::Runs)?, address.query("at").is_some());
     Ok(GraphScreen { frame, view: &view, is_chosen, path: &path, query: &query }.html())
+}
+
+async fn timeline(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let route = route_of(visit, address, run).await?;
+    let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
+    let view: TimelineView = visit.look(&format!("{route}/timeline")).await?;
+    let texts = Texts::of(address);
+    let frame = texts.live_frame(visit, Tab::Runs)?;
+    Ok(TimelineScreen::new(frame, &view, (&path, &query)).html())
 }
 
 async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
@@ -285,7 +305,9 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let runs: RunList = visit.look(&format!("/v1/runs?limit={RUNS_OF_PLAN}&workspace={workspace}")).await?;
     let texts = Texts::of(address);
     let frame = texts.frame_of(visit, Tab::Plans)?;
-    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), &runs).html())
+    let key = visit.new_key();
+    let form = visit.session()?.form(&key);
+    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), &runs, form).html())
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {

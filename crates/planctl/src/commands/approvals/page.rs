@@ -119,10 +119,7 @@ fn draw_votes(page: &AskPage) -> String {
         text.push_str(&format!("    {by} votes for {answer}, {at}{note}{void}\n"));
     }
     if let Some(deadline) = &page.ask.deadline {
-        let (rule, answer) = (show::safe(&deadline.rule), show::safe(&deadline.answer));
-        let line =
-            format!("  where nobody answers until {}, the rule {rule} answers {answer}\n", deadline.at);
-        text.push_str(&styled(CARE, &line));
+        text.push_str(&styled(CARE, &format!("  {}\n", words::deadline(deadline))));
     }
     text
 }

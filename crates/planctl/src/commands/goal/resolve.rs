@@ -356,11 +356,11 @@ fn only_entry(planned: &Planned) -> Option<&str> {
 
 /// Returns the file of each plan of the library that is a step. An entry that is not of this project becomes a file of it.
 fn files_of_plans(context: &Context, planned: &Planned) -> Result<BTreeMap<String, String>, Failure> {
-    let library = library::read(context);
+    let library = plan_files::library(context);
     let mut files = BTreeMap::new();
     for step in &planned.steps {
         let Action::SubPlan { entry, .. } = &step.action else { continue };
-        let file = library::file_of_entry(context, &library, entry)?;
+        let file = super::super::library::file_of_entry(context, &library, entry)?;
         let own = file.strip_prefix(context.workspace()).unwrap_or(&file);
         files.insert(entry.clone(), own.display().to_string());
     }

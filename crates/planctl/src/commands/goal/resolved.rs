@@ -10,8 +10,7 @@ use planctl_api::wire::goal::{
 use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Source, Verified};
 
 use super::resolve::outcome;
-use crate::commands::plan::shell_word;
-use crate::show::{self, BOLD, CARE, FAINT, styled};
+use crate::show::{self, BOLD, CARE, FAINT, shell_word, styled};
 
 /// Makes the answer of `goal resolve`.
 pub(super) fn view(

@@ -10,7 +10,7 @@ use planctl_engine::{
     ChildApproval, Edge, Graph, Node, NodeKind, On, Outcome, Priority, Role, Signal, Subscription, Task,
 };
 use planctl_harness::{Baseline, Permissions};
-use planctl_lang::{Setting, ShownStep, duration_words};
+use planctl_lang::{Setting, ShownStep, ask_deadline_words, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::judges_of;
 
@@ -38,6 +38,7 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         mode: config.workspace.mode.word().to_owned(),
         git: config.workspace.git.word().to_owned(),
         budget: graph.budget().into(),
+        ask_deadlines: ask_deadlines(graph),
         steps: graph
             .steps()
             .into_iter()
@@ -61,6 +62,19 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
             })
             .collect(),
     })
+}
+
+/// Says how long asks wait: of the whole plan, and of each step that says so itself.
+fn ask_deadlines(graph: &Graph) -> Vec<String> {
+    let of_plan = graph.limits().ask_deadline.map(ask_deadline_words);
+    let of_steps = graph.nodes().iter().filter_map(|node| {
+        let words = ask_deadline_words(node.ask_deadline?);
+        let number = node.step()?;
+        Some((number, format!("step {number}: {words}")))
+    });
+    let mut of_steps: Vec<(u32, String)> = of_steps.collect();
+    of_steps.sort();
+    of_plan.into_iter().chain(of_steps.into_iter().map(|(_, words)| words)).collect()
 }
 
 // A timeout that the plan leaves out may be configured; the graph's value applies.
@@ -288,6 +302,9 @@ pub fn draw(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
         line("context", lines.join(&format!("\n{}", " ".repeat(CONTEXT_MARGIN))));
     }
     line("budget", show::budget(&view.budget));
+    for deadline in &view.ask_deadlines {
+        line("asks wait", deadline.clone());
+    }
     let is_usual = |value: &str, usual: &str| value == usual && !detail.has_all;
     if !is_usual(&view.priority, planctl_lang::priority_word(Priority::default())) {
         line("priority", show::safe(&view.priority));

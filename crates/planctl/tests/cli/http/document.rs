@@ -250,6 +250,7 @@ impl Walk {
             "/page?from=1",
             "/picture",
             "/picture?at=1",
+            "/timeline",
             "/name",
             "/plan",
             "/history",
@@ -340,6 +341,10 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     walk.post(&format!("/v1/runs/{other}/cancel"), json!({ "note": "enough" }));
     walk.acknowledge();
     walk.house_keeping();
+    let plans = walk.get("/v1/plans?limit=50");
+    let known = plans["plans"].as_array().unwrap().iter().find(|plan| plan["plan"] == "other.md").unwrap();
+    let again = json!({ "digest": known["digest"], "again": true });
+    walk.post(&format!("/v1/plans/{}/run", known["id"]), again);
 
     let routes = ROUTES.iter().map(|route| format!("{} {}", route.verb.word(), route.path));
     let missing: BTreeSet<String> = routes.filter(|route| !walk.house.has_called(route)).collect();

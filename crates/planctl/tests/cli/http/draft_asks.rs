@@ -10,7 +10,7 @@ use super::page::{Browser, has};
 const GOAL: &str = "Add a --json flag to <src/app.sh>";
 
 /// Hands in the asks of a draft, as its command does.
-fn asked(house: &House, key: &str, asks: &Value) -> Value {
+pub(super) fn asked(house: &House, key: &str, asks: &Value) -> Value {
     let place = json!({ "workspace": house.fixture.path(""), "config": null });
     let body = json!({ "place": place, "key": "draft-1", "begun": "b", "goal": GOAL, "asks": asks });
     let how = Ask { key: Some(key), body: Some(body.to_string()), ..Ask::default() };
@@ -128,12 +128,44 @@ fn m_39a_a_synthesis_of_a_goal_waits_in_the_inbox_and_its_command_lists_it() {
         assert!(shown.out.contains(words), "{words}: {shown:?}");
     }
     let cancelled = house.fixture.planctl(&["approvals", "cancel", &id.to_string(), "--note", "x"]);
-    assert!(cancelled.code == 5 && cancelled.err.contains("of a draft, which is no run"), "{cancelled:?}");
+    assert!(cancelled.code == 5 && cancelled.err.contains("of a draft, not of a run"), "{cancelled:?}");
     let rejected = house.fixture.planctl(&["approvals", "reject", "--note", "too much"]);
     assert_eq!(rejected.code, 0, "{rejected:?}");
     let heard = asked(&house, "heard", &json!([ask]));
     assert_eq!(heard[0]["answer"]["answer"], "reject");
     assert_eq!(heard[0]["answer"]["note"], "too much");
+}
+
+#[test]
+fn x_35_a_rule_rejects_a_prompt_of_a_draft_that_nobody_answered_in_time_and_leaves_questions_open() {
+    let house = House::new();
+    let rule = json!({ "approvals": 1, "self_approval": true, "deadline": { "secs": 3600, "nanos": 0 }, "on_deadline": "abort" });
+    let config = json!({ "asks": { "soon": rule } });
+    let place = json!({ "workspace": house.fixture.path(""), "config": config });
+    let question = json!({ "slot": "Q1", "question": { "kind": "question", "text": "Which flag?" } });
+    let open = |key: &str| {
+        let body = json!({ "place": place, "key": "draft-1", "begun": "b", "goal": GOAL, "asks": [prompt("sha256:1"), question] });
+        let how = Ask { key: Some(key), body: Some(body.to_string()), ..Ask::default() };
+        let reply = house.local("POST", "/v1/drafts/asks", &how);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json()["asks"].clone()
+    };
+    let opened = open("one");
+    assert_eq!(
+        (&opened[0]["deadline"]["answer"], &opened[0]["deadline"]["rule"]),
+        (&json!("reject"), &json!("soon"))
+    );
+    assert!(opened[1].get("deadline").is_none(), "a question takes no answer that stops: {opened}");
+    let shown = house.fixture.planctl(&["approvals", "show", &opened[0]["id"].to_string()]).out;
+    assert!(shown.contains("the rule soon answers reject"), "{shown}");
+    house.fixture.sql(
+        "update asks set created_at = created_at - interval '1 hour', deadline_at = deadline_at - interval '1 hour'",
+    );
+    house
+        .until_sql("select by || ': ' || note from draft_answers", "policy:soon: nobody answered within 1 h");
+    let heard = open("heard");
+    assert_eq!(heard[0]["answer"]["answer"], "reject", "{heard}");
+    assert!(heard[1]["answer"].is_null(), "{heard}");
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn p19_the_page_signs_in_by_a_token_in_a_cookie_that_no_script_reads() {
     for secret in [house.token("worker").as_str(), "planctl_admin_nothing", ""] {
         let reply = nobody.post("/sign-in", &[("token", secret)]);
         assert_eq!(reply.status, 401, "{reply:?}");
-        has(&reply, "This is no token that holds");
+        has(&reply, "This token is not valid");
         assert!(!reply.headers.contains("set-cookie"), "{reply:?}");
     }
     let reader = Browser::with_token(&house, "read");

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 
 use planctl_api::Code;
 use planctl_server::http::ROUTES;
+use serde_json::Value;
 
-use super::house::{Ask, House, Reply, plan, written};
+use super::house::{Ask, House, Reply, plan, wait_until, written};
 
 fn cancel(house: &House, ask: &Ask<'_>) -> Reply {
     house.local("POST", "/v1/runs/nothing-1/cancel", ask)
@@ -304,6 +305,26 @@ fn health_says_that_the_daemon_is_well() {
     assert_eq!(health.status, 200, "{health:?}");
     let ready = house.network("GET", "/readyz", &Ask::default());
     assert_eq!(ready.json()["state"], "running");
+}
+
+#[test]
+fn health_tells_nobody_in_particular_what_went_wrong_last() {
+    let house = House::new();
+    house.run("hello", "hello");
+    house.fixture.sql("update runs set head = '{}' where name = 'hello-1'");
+    let own = || house.local("GET", "/healthz", &Ask::default()).json();
+    wait_until(|| {
+        own()["last_error"]["what"].as_str().map(|what| assert!(what.contains("of run"), "{what}"))
+    });
+    let token = house.token("read");
+    let known = house.network("GET", "/healthz", &Ask { token: Some(&token), ..Ask::default() }).json();
+    assert!(known["last_error"]["what"].is_string(), "{known}");
+    for path in ["/healthz", "/readyz"] {
+        let health = house.network("GET", path, &Ask::default());
+        assert_eq!(health.status, 200, "{health:?}");
+        assert!(health.json().get("last_error").is_none_or(Value::is_null), "{health:?}");
+        assert!(!health.body.contains("hello"), "{health:?}");
+    }
 }
 
 #[test]

@@ -24,12 +24,14 @@ POST /v1/plans/standing approve
 POST /v1/plans/diff approve
 POST /v1/plans/approve approve, a person decides
 POST /v1/plans/reject approve, a person decides
+POST /v1/plans/{plan}/run approve, a person decides
 POST /v1/runs approve, a person decides
 GET /v1/runs read
 GET /v1/spent-today read
 GET /v1/runs/{run} read
 GET /v1/runs/{run}/page read
 GET /v1/runs/{run}/picture read
+GET /v1/runs/{run}/timeline read
 GET /v1/runs/{run}/name read
 GET /v1/runs/{run}/plan read
 GET /v1/runs/{run}/history read

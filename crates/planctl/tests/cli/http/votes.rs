@@ -286,6 +286,47 @@ fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_
 }
 
 #[test]
+fn x_35_a_plan_says_in_its_own_text_how_long_its_asks_wait_and_the_earliest_deadline_counts() {
+    let house = House::new();
+    let deadlines = "**ask_deadline:** 1 h, then reject\n\n## Steps";
+    let of_step = "**ask_deadline:** 30 min, then reject\n**task:**";
+    let text = plan("p", "hello").replacen("## Steps", deadlines, 1).replacen("**task:**", of_step, 1);
+    house.fixture.write("p.md", &text);
+    let shown = house.fixture.planctl(&["plan", "show", "p.md"]).out;
+    assert!(shown.contains("1 h, then reject") && shown.contains("30 min, then reject"), "{shown}");
+    assert_eq!(run(&house, &[]).code, 3);
+    let list = house.fixture.json(&["approvals", "--json"]);
+    let deadline = &list["asks"][0]["deadline"];
+    assert_eq!((&deadline["answer"], &deadline["rule"]), (&json!("reject"), &json!("the plan")), "{list}");
+    let shown = house.fixture.planctl(&["approvals", "show"]).out;
+    assert!(shown.contains("the plan answers reject"), "{shown}");
+    house.fixture.sql(AN_HOUR_LATER);
+    assert_eq!(house.until("p-1", "cancelled")["state"], "cancelled");
+    let answered = facts(&house, "p-1", "ask_answered")[0].to_string();
+    assert!(answered.contains("policy:the plan") && answered.contains("within 1 h"), "{answered}");
+
+    // A step's own deadline goes before the plan's; a rule of the configuration that ends earlier goes before both.
+    trusted(&house, "[asks.soon]\nkinds = [\"escalation\"]\ndeadline = \"40m\"\non_deadline = \"abort\"\n");
+    let start = ["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"];
+    assert_eq!(house.fixture.planctl(&start).code, 3);
+    let ask = &house.fixture.json(&["approvals", "--json"])["asks"][0];
+    assert_eq!(
+        (&ask["kind"], &ask["deadline"]["rule"], &ask["deadline"]["answer"]),
+        (&json!("escalation"), &json!("the plan"), &json!("abort"))
+    );
+    trusted(&house, "[asks.soon]\nkinds = [\"escalation\"]\ndeadline = \"20m\"\non_deadline = \"abort\"\n");
+    house.fixture.write("q.md", &text.replace("# p", "# q"));
+    let start = ["plan", "run", "q.md", "--approve", "--no-wait", "--exec", "true"];
+    house.fixture.sql(AN_HOUR_LATER);
+    assert_eq!(house.until("p-2", "failed")["state"], "failed");
+    let said = house.fixture.planctl(&start);
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = &house.fixture.json(&["approvals", "--json"])["asks"][0];
+    assert_eq!(ask["deadline"]["rule"], "soon", "{ask}");
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
 fn p_19_a_vote_is_a_line_of_history_and_one_that_nobody_cast_is_found_by_an_audit() {
     let house = House::new();
     trusted(&house, TWO);

@@ -50,13 +50,8 @@ pub(super) fn attributes(
                     .push(finding.help("let a task after it judge the branches, with a contract of its own"));
             }
         }
-        Kind::Escalate
-        | Kind::Decision
-        | Kind::Human
-        | Kind::Call
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Exit => {}
+        Kind::Human => question_attributes(workflow, node, found),
+        Kind::Escalate | Kind::Decision | Kind::Call | Kind::Checkpoint | Kind::Fork | Kind::Exit => {}
     }
     if let (Some(policy), Some(retries)) =
         (node.attributes.on_fail.text(), node.attributes.max_retries.text())
@@ -112,6 +107,24 @@ fn sub_plan_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Dia
     {
         found.push(refused.finding(until.span, false));
     }
+}
+
+// The usual answer of a question counts after a time. It never does where the ask is over before.
+fn question_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+    let deadline =
+        node.attributes.ask_deadline.spanned().or_else(|| workflow.attributes.ask_deadline.spanned());
+    let usual = node.attributes.default_choice.text().zip(node.attributes.timeout.spanned());
+    let (Some(deadline), Some((choice, timeout))) = (deadline, usual) else { return };
+    if deadline.value.after > timeout.value {
+        return;
+    }
+    let message = format!("the answer `{}` never counts: the ask is over before", escape(&choice.value));
+    let finding = Diagnostic::new(Code::P314, message).at(timeout.span, "it would count after this");
+    found.push(
+        finding
+            .at(deadline.span, "the ask ends here")
+            .help("make `ask_deadline` longer than `timeout`, or take one of them out"),
+    );
 }
 
 fn escalation_attributes(node: &NodeTree, found: &mut Vec<Diagnostic>) {

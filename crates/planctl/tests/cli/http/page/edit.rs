@@ -34,7 +34,13 @@ fn an_edit_is_checked_compared_and_approved_and_the_run_goes_on_with_it() {
 
     let broken = send(&browser, &begun, &path, "check", &text.replace("**contract:**", "**kontract:**"));
     has(&broken, "It can't be approved yet");
-    has(&broken, "data-line=\"");
+    let line = 1 + text.lines().position(|line| line == "**contract:**").unwrap();
+    has(
+        &broken,
+        &format!(
+            "<a href=\"#text\" data-line=\"{line}\"><span class=\"unseen\">line </span>{line}</a> <code>**kontract:**</code><div><p><strong>"
+        ),
+    );
     assert!(!broken.body.contains("value=\"approve\""), "{}", broken.body);
 
     let mended = text.replace("test -e right", "test -e README");

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Browser, escalated, has};
+use super::{Browser, escalated, has, hidden};
 use crate::fixture::plan as plan_of;
-use crate::http::house::{Ask, House};
+use crate::http::house::{Ask, House, plan};
 
 #[test]
 fn a_long_output_is_read_in_parts_and_downloaded_whole_and_safe() {
@@ -184,6 +184,143 @@ fn a_plans_page_tells_of_its_runs_and_how_many_of_them_came_to_a_good_end() {
             (own == "one-1", own == "other-1")
         );
     }
+}
+
+/// Returns the page of the only plan.
+fn only_plan(house: &House) -> String {
+    let plans = house.local("GET", "/v1/plans", &Ask::default()).json();
+    let plans = plans["plans"].as_array().unwrap();
+    assert_eq!(plans.len(), 1, "{plans:?}");
+    format!("/plans/{}", plans[0]["id"])
+}
+
+#[test]
+fn a_plan_runs_from_its_page_as_it_does_from_a_terminal_and_with_the_same_refusals() {
+    let house = House::new();
+    house.fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:echo hello >out.txt\"\n");
+    assert_eq!(house.fixture.planctl(&["trust", "."]).code, 0);
+    house.fixture.write("hello.md", &plan("hello", "hello"));
+    assert_eq!(house.fixture.planctl(&["approve", "hello.md"]).code, 0);
+    let (path, browser) = (only_plan(&house), Browser::with_token(&house, "approve"));
+    let run = format!("{path}/run");
+    assert!(!Browser::with_token(&house, "read").get(&path).body.contains("Run this text"));
+    let sent = |more: &[(&str, &str)]| {
+        let page = browser.get(&path);
+        let digest = hidden(&page, "digest");
+        browser.decide(&page, &run, &[&[("digest", digest.as_str())], more].concat())
+    };
+    let begun = sent(&[]);
+    assert_eq!(begun.status, 303, "{begun:?}");
+    assert!(begun.headers.contains("?recorded=run"), "{}", begun.headers);
+    house.until("hello-1", "done");
+    let refused = sent(&[]);
+    assert_eq!(refused.status, 409, "{refused:?}");
+    has(&refused, "hello-1 is done");
+    assert_eq!(sent(&[("again", "yes")]).status, 303);
+    house.until("hello-2", "done");
+
+    // The file has another text than the page; once that is handed in, the page has it, and it asks.
+    house.fixture.write("hello.md", &plan("hello", "goodbye"));
+    let refused = sent(&[]);
+    assert_eq!(refused.status, 409, "{refused:?}");
+    has(&refused, "its file has another text than the one that you saw");
+    assert_eq!(house.fixture.planctl(&["approve", "hello.md"]).code, 0);
+    assert_eq!(house.fixture.planctl(&["reject", "hello.md", "--note", "too rude"]).code, 0);
+    let asks = sent(&[]);
+    assert_eq!(asks.status, 303, "{asks:?}");
+    let to = asks.headers.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
+    assert!(to.starts_with("/asks/") && to.ends_with("?recorded=hand-in"), "{to}");
+    has(&browser.get(to), "It runs once it is approved");
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn p_20_the_reason_of_a_rejection_stands_with_the_run_and_beside_the_text() {
+    let house = House::new();
+    house.fixture.write("hello.md", &plan("hello", "hello"));
+    let run = ["run", "hello.md", "-d", "--exec", "true"];
+    assert_eq!(house.fixture.planctl(&run).code, 3);
+    let said = house.fixture.planctl(&["approvals", "reject", "1", "--note", "too broad"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for words in [&["run", "show", "hello-1"] as &[&str], &["status", "hello-1"]] {
+        let shown = house.fixture.planctl(words).out;
+        assert!(shown.contains("rejected by ann: too broad"), "{shown}");
+    }
+    let browser = Browser::with_token(&house, "read");
+    has(&browser.get("/runs/hello-1"), "rejected by ann: too broad");
+    let page = browser.get(&only_plan(&house));
+    has(&page, "rejected by ann ");
+    has(&page, ": too broad");
+    assert_eq!(house.fixture.planctl(&["approve", "hello.md"]).code, 0);
+    let page = browser.get(&only_plan(&house));
+    has(&page, "approved by ann ");
+    assert!(!page.body.contains("too broad"), "the newest decision counts: {}", page.body);
+
+    // A run that a person ends from its ask says so, too.
+    house.fixture.write("fix.md", &plan_of("fix", "5 minutes", &[("Fix", "test -e right", "escalate")]));
+    let said = house.fixture.planctl(&["run", "fix.md", "--approve", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until("fix-1", "waiting");
+    assert_eq!(
+        house.fixture.planctl(&["approvals", "cancel", &house.fixture.ask(), "--note", "no hope"]).code,
+        0
+    );
+    let shown = house.fixture.planctl(&["run", "show", "fix-1"]).out;
+    assert!(shown.contains("cancelled by ann: no hope"), "{shown}");
+}
+
+#[test]
+fn runs_are_narrowed_down_by_state_plan_and_project() {
+    let house = House::new();
+    failed(&house, "one");
+    let ask = escalated(&house, "other");
+    let browser = Browser::with_token(&house, "read");
+    let shows = |query: &str| {
+        let page = browser.get(&format!("/runs{query}"));
+        assert_eq!(page.status, 200, "{page:?}");
+        (page.body.contains(">one-1</a>"), page.body.contains(">other-1</a>"))
+    };
+    assert_eq!(shows(""), (true, true));
+    assert_eq!(shows("?state=failed"), (true, false));
+    assert_eq!(shows("?state=waiting&plan="), (false, true));
+    assert_eq!(shows("?plan=one.md"), (true, false));
+    let place = house.fixture.path("").canonicalize().unwrap().display().to_string();
+    assert_eq!(shows(&format!("?project={}", place.replace('/', "%2F"))), (true, true));
+    let none = browser.get("/runs?state=paused");
+    has(&none, "No run is like this.");
+    has(&none, "<option value=\"paused\" selected>");
+    let wrong = browser.get("/runs?state=well");
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+    assert!(ask.starts_with("/asks/"));
+}
+
+#[test]
+fn a_run_is_shown_over_time_with_its_attempts_gates_and_waits() {
+    let house = House::new();
+    let ask = escalated(&house, "fix");
+    let browser = Browser::with_token(&house, "approve");
+    has(&browser.get("/runs/fix-1"), "<a href=\"/runs/fix-1/timeline\">over time</a>");
+    let page = browser.get("/runs/fix-1/timeline");
+    for words in [
+        "1. <a href=\"/runs/fix-1/steps/1\">Write the fix</a>",
+        "<title>attempt 1: work ",
+        "<title>attempt 1: contract ",
+        ", failed</title><rect class=\"span gate failed\"",
+        "wait for a person ",
+        ", not over</title>",
+        "1 attempt, 1 failed",
+    ] {
+        has(&page, words);
+    }
+    house.fixture.write("right", "");
+    let form = browser.get(&ask);
+    assert_eq!(browser.decide(&form, &ask, &[("answer", "retry"), ("note", "now")]).status, 303);
+    house.until("fix-1", "done");
+    let page = browser.get("/runs/fix-1/timeline");
+    for words in ["2 attempts, 1 failed", ", retry</title>", "attempt 2: contract "] {
+        has(&page, words);
+    }
+    assert!(!page.body.contains("not over"), "{}", page.body);
 }
 
 #[test]
