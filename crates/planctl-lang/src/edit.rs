@@ -5,4 +5,5 @@ pub(crate) mod expand;
 pub(crate) mod fix;
 pub(crate) mod format;
 pub(crate) mod insert;
+mod placeless;
 pub(crate) mod template;

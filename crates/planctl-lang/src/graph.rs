@@ -10,13 +10,13 @@ mod output_check;
 mod overlap;
 mod part;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Backoff, Budget, Call, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Fidelity, Fork,
-    Goal, Graph, GraphParts, Join, JoinPolicy, Judge, Level, Limits, Node, NodeId, NodeKind, Outcome,
-    Priority, Profile, Question, RedFirst, Role, SubPlan, Task, WorkKind,
+    Backoff, Budget, Call, Choice, Confirmation, Contract, DefaultAnswer, Fidelity, Fork, Goal, Graph,
+    GraphParts, Join, JoinPolicy, Judge, Limits, Node, NodeId, NodeKind, Outcome, Priority, Profile,
+    Question, RedFirst, Role, SubPlan, Task, WorkKind,
 };
 
 use crate::analysis::Scripts;
@@ -24,15 +24,15 @@ use crate::analysis::order::Order;
 use crate::analysis::{judging_files, may_change};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::Source;
-use crate::syntax::condition;
 use crate::syntax::shell::{self, FileUse, Use};
+use crate::syntax::written::{Text, Written};
+use crate::text::Span;
 use crate::text::limits::{MAX_VISITS, RETRIES};
 use crate::text::paths::clean;
-use crate::text::{Span, Spanned};
 use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::steps;
 use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
-use crate::tree::{PlanTree, StepKind, StepTree, Then};
+use crate::tree::{OnFail, PlanTree, StepTree, Then};
 use edges::LoweredEdges;
 use meet::Net;
 use output_check::{check_of, with_output_check};
@@ -52,6 +52,12 @@ const CYCLES: u16 = 10;
 pub(crate) struct Policy {
     pub retries: u16,
     pub then: Then,
+}
+
+impl From<Policy> for OnFail {
+    fn from(Policy { retries, then }: Policy) -> OnFail {
+        OnFail { retries: Some(retries), then: Some(then) }
+    }
 }
 
 pub(crate) fn policy(step: &StepTree) -> Policy {
@@ -127,8 +133,9 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
         later.push(Diagnostic::new(Code::P017, message).at(span, "").help(help));
     };
     for node in &plan.workflow.nodes {
-        for key in ["needs", "when"] {
-            if let Some(said) = node.said.text(key).filter(|_| !plan.is_markdown) {
+        let said = [("needs", node.attributes.needs.text()), ("when", node.attributes.when.text())];
+        for (key, said) in said {
+            if let Some(said) = said.filter(|_| !plan.is_markdown) {
                 tell(&format!("`{key}` of a node"), said.span, "say it by edges");
             }
         }
@@ -138,43 +145,39 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
 
 struct Lowering<'p> {
     plan: &'p Plan<'p>,
-    /// The places of the steps among those of the plan, by the names of their nodes.
-    steps: BTreeMap<String, usize>,
     edges: LoweredEdges<'p>,
 }
 
 impl<'p> Lowering<'p> {
     fn of(plan: &'p Plan<'p>) -> Lowering<'p> {
-        let fixed = plan.tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some());
-        let steps = fixed.map(|(at, step)| (step.number_text(), at)).collect();
-        Lowering { plan, steps, edges: LoweredEdges::of(plan.workflow, plan.is_markdown) }
+        Lowering { plan, edges: LoweredEdges::of(plan.workflow, plan.is_markdown) }
     }
 
     fn step(&self, node: &NodeTree) -> Option<(usize, &'p StepTree)> {
-        let at = *self.steps.get(&node.id.value)?;
-        Some((at, self.plan.tree.steps.get(at)?))
+        Some((node.step?, self.plan.tree.steps.get(node.step?)?))
     }
 
     fn node(&self, at: usize, node: &NodeTree) -> Node {
-        let most = node.said.number("max_visits").or(self.plan.workflow.said.number("max_visits"));
+        let most = node.attributes.max_visits.value().or(self.plan.workflow.attributes.max_visits.value());
         let step = self.step(node).and_then(|(_, step)| step.fixed_number());
         let kind = self.kind(at, node);
         let is_task = matches!(kind, NodeKind::Task(_));
         Node {
-            max_visits: most.map_or(MAX_VISITS, |most| most.value),
+            max_visits: most.copied().unwrap_or(MAX_VISITS),
             step: step.filter(|_| !is_task),
             backoff: self.backoff(node),
             profile: self.profile(node).filter(|_| is_task).map(Box::new),
             confirmation: self.confirmation(at, node).map(Box::new),
-            ask_deadline: node.said.ask_deadline().map(|deadline| deadline.value),
+            ask_deadline: node.attributes.ask_deadline.value().copied(),
             ..Node::new(node.id.value.as_str(), node.title(), kind)
         }
     }
 
     // R2: the node's own preset, else the graph's.
     fn backoff(&self, node: &NodeTree) -> Option<Backoff> {
-        let said = node.said.text("retry_policy").or_else(|| self.plan.workflow.said.text("retry_policy"));
-        Backoff::from_word(&said?.value)?.0
+        let policy = &node.attributes.retry_policy;
+        let policy = if policy.is_said() { policy } else { &self.plan.workflow.attributes.retry_policy };
+        policy.value()?.backoff
     }
 
     // A13, A14, F1, F3: the node's profile, else its graph's; a plan in markdown has none.
@@ -182,22 +185,21 @@ impl<'p> Lowering<'p> {
         if self.plan.is_markdown {
             return None;
         }
-        let text = |key: &str| node.said.text(key).map(|said| said.value.clone());
-        let of_graph = |key: &str| self.plan.workflow.said.text(key).map(|said| said.value.clone());
-        let fidelity = text("fidelity").or_else(|| of_graph("default_fidelity"));
+        let (said, of_graph) = (&node.attributes, &self.plan.workflow.attributes);
+        let fidelity = if said.fidelity.is_said() { &said.fidelity } else { &of_graph.default_fidelity };
         Some(Profile {
-            name: text("profile"),
-            model: text("llm_model"),
-            provider: text("llm_provider"),
-            effort: text("reasoning_effort"),
-            fidelity: fidelity.as_deref().and_then(Fidelity::from_word).or(Some(Fidelity::Compact)),
-            thread: text("thread_id"),
-            common_thread: of_graph("thread_id").or_else(|| node.classes.first().cloned()),
+            name: text(&said.profile),
+            model: text(&said.llm_model),
+            provider: text(&said.llm_provider),
+            effort: text(&said.reasoning_effort),
+            fidelity: fidelity.value().copied().or(Some(Fidelity::Compact)),
+            thread: text(&said.thread_id),
+            common_thread: text(&of_graph.thread_id).or_else(|| node.classes.first().cloned()),
         })
     }
 
     fn kind(&self, at: usize, node: &NodeTree) -> NodeKind {
-        let text = |key: &str| node.said.text(key).map(|text| text.value.clone());
+        let said = &node.attributes;
         let step = self.step(node);
         match (node.kind.value, step) {
             (Kind::Start, _) => NodeKind::Start,
@@ -208,9 +210,9 @@ impl<'p> Lowering<'p> {
             }
             (Kind::Call, Some((place, step))) => NodeKind::Call(Box::new(self.call(place, step))),
             (Kind::Decision, _) => NodeKind::Decision(Choice {
-                description: text("description")
-                    .or_else(|| text("prompt"))
-                    .or_else(|| text("label").filter(|label| *label != node.id.value)),
+                description: text(&said.description)
+                    .or_else(|| text(&said.prompt))
+                    .or_else(|| text(&said.label).filter(|label| *label != node.id.value)),
                 command: step
                     .filter(|(_, step)| step.contract.is_some())
                     .map(|(_, step)| Box::new(contract_of(step))),
@@ -218,19 +220,16 @@ impl<'p> Lowering<'p> {
             (Kind::Human, _) => NodeKind::Human(Box::new(self.question(at, node))),
             (Kind::Checkpoint, _) => NodeKind::Checkpoint,
             (Kind::Fork, _) => {
-                let max = node.said.number("max_parallel").map(|most| most.value);
+                let max = said.max_parallel.value().copied();
                 NodeKind::Fork(Fork { join: None, max, in_worktree: false })
             }
-            (Kind::Join, _) => {
-                let policy = node.said.text("join_policy");
-                NodeKind::Join(Join {
-                    policy: policy.map_or(JoinPolicy::All, |policy| join_policy(&policy.value)),
-                    partial: node.said.flag("allow_partial").is_some_and(|flag| flag.value),
-                })
-            }
+            (Kind::Join, _) => NodeKind::Join(Join {
+                policy: said.join_policy.value().copied().unwrap_or(JoinPolicy::All),
+                partial: said.allow_partial.is(&true),
+            }),
             (Kind::Escalate, _) => NodeKind::Escalate {
-                reason: text("escalate"),
-                pace_level: text("pace_level").and_then(|level| level_named(&level)),
+                reason: text(&said.escalate),
+                pace_level: said.pace_level.value().copied(),
             },
             (Kind::SubPlan, _) => {
                 NodeKind::SubPlan(Box::new(self.sub_plan(node, step.map(|(_, step)| step))))
@@ -255,15 +254,11 @@ impl<'p> Lowering<'p> {
         SubPlan {
             path: path.map_or(String::new(), |path| path.value.clone()),
             folder: folders::folder(self.plan.workflow, node),
-            approval: sub_plans::approval(node).map_or(ChildApproval::Ask, |approval| approval.value),
+            approval: node.attributes.child_approval.value().copied().unwrap_or_default(),
             on_exhausted: step.map_or(Outcome::Failed, on_exhausted),
             // N1: an unreadable condition was reported when the graph was judged.
-            until: node
-                .said
-                .text("manager.stop_condition")
-                .and_then(|text| condition::read(&text.value).ok())
-                .map(|reading| reading.condition),
-            cycles: node.said.number("manager.max_cycles").map_or(CYCLES, |most| most.value),
+            until: node.attributes.stop_condition.value().cloned(),
+            cycles: node.attributes.max_cycles.value().copied().unwrap_or(CYCLES),
         }
     }
 
@@ -327,13 +322,11 @@ impl<'p> Lowering<'p> {
             let by_target = || Some(self.edges.option_to(at, choice)?.to_owned());
             options.iter().find(|option| *option == choice).cloned().or_else(by_target)
         };
-        let usual = node
-            .said
-            .text("human.default_choice")
-            .and_then(|choice| if is_free { Some(choice.value.clone()) } else { meant(&choice.value) });
-        let default = node.said.seconds("timeout").and_then(|limit| {
+        let usual = text(&node.attributes.default_choice)
+            .and_then(|choice| if is_free { Some(choice) } else { meant(&choice) });
+        let default = node.attributes.timeout.value().and_then(|after| {
             let answer = usual.clone()?;
-            Some(DefaultAnswer { after: Duration::from_secs(limit.value), answer })
+            Some(DefaultAnswer { after: *after, answer })
         });
         Question {
             text: self.text_of(node),
@@ -356,7 +349,7 @@ impl<'p> Lowering<'p> {
         nodes.extend(helpers);
         let has_forks = workflow.nodes.iter().any(|node| node.kind.value == Kind::Fork);
         let parallel = if has_forks && !self.plan.is_markdown { PARALLEL } else { 1 };
-        let goal = workflow.said.text("goal").filter(|_| !self.plan.is_markdown);
+        let goal = workflow.attributes.goal.text().filter(|_| !self.plan.is_markdown);
         GraphParts {
             title: workflow.title().to_owned(),
             start,
@@ -366,14 +359,16 @@ impl<'p> Lowering<'p> {
             context: goal.into_iter().map(|goal| ("graph.goal".to_owned(), goal.value.clone())).collect(),
             budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
             limits: Limits {
-                stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+                stale_after: tree.stale_after.as_ref().map(|limit| limit.value),
                 stale_after_turns: workflow.library.turns_until_stale(self.plan.is_markdown),
                 parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
                 restarts: workflow
-                    .said
-                    .number("max_restarts")
-                    .map_or(Limits::default().restarts, |most| most.value),
-                ask_deadline: workflow.said.ask_deadline().map(|deadline| deadline.value),
+                    .attributes
+                    .max_restarts
+                    .value()
+                    .copied()
+                    .unwrap_or(Limits::default().restarts),
+                ask_deadline: workflow.attributes.ask_deadline.value().copied(),
                 ..Limits::default()
             },
             priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
@@ -383,22 +378,15 @@ impl<'p> Lowering<'p> {
 
 // G1, G2: the node where a run goes while a gate is unmet: the gate's own, else the graph's.
 fn goals(workflow: &Workflow) -> Vec<Goal> {
-    let is_gate = |node: &&NodeTree| node.said.flag("goal_gate").is_some_and(|gate| gate.value);
+    let is_gate = |node: &&NodeTree| node.attributes.goal_gate.is(&true);
     let gates = workflow.nodes.iter().filter(is_gate);
     gates
         .map(|node| {
-            let keys = ["retry_target", "fallback_retry_target"];
-            let said =
-                [&node.said, &workflow.said].into_iter().flat_map(|said| keys.map(|key| said.text(key)));
-            let retry = said.flatten().next().map(|target| NodeId::new(target.value.as_str()));
+            let mut targets = node.attributes.retry_targets().chain(workflow.attributes.retry_targets());
+            let retry = targets.next().map(|target| NodeId::new(target.value.as_str()));
             Goal { node: NodeId::new(node.id.value.as_str()), retry }
         })
         .collect()
-}
-
-// P3, P4: how many branches a join waits for, by the words of the dialect.
-fn join_policy(word: &str) -> JoinPolicy {
-    if matches!(word, "first_success" | "any") { JoinPolicy::Any } else { JoinPolicy::All }
 }
 
 /// Returns how a step settles when its attempts are exhausted.
@@ -410,14 +398,8 @@ fn on_exhausted(step: &StepTree) -> Outcome {
     }
 }
 
-fn level_named(word: &str) -> Option<Level> {
-    match word {
-        "primary" => Some(Level::Primary),
-        "alternate" => Some(Level::Alternate),
-        "contingent" => Some(Level::Contingent),
-        "emergency" => Some(Level::Emergency),
-        _ => None,
-    }
+fn text(field: &Written<Text>) -> Option<String> {
+    field.text().map(|text| text.value.clone())
 }
 
 // The step's task, without what is known of files.
@@ -433,7 +415,7 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, on_exhausted: Outcome)
         contract: Contract { red_first, ..contract_of(step) },
         max_retries: policy.retries,
         on_exhausted,
-        work_timeout: seconds(step.timeout.as_ref(), WORK_TIMEOUT),
+        work_timeout: step.timeout.as_ref().map_or(WORK_TIMEOUT, |limit| limit.value),
         protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
         locks: step
             .locks
@@ -456,8 +438,8 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, on_exhausted: Outcome)
 pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagnostic>> {
     let mut workflow = workflow.clone();
     workflow.leave_out_lone_decisions();
+    let tree = steps(source, &mut workflow);
     let workflow = &workflow;
-    let tree = steps(source, workflow);
     let scripts = Scripts::read(&tree);
     let order = Order::read(source, &tree, &scripts).ordered_by_graph(&tree, workflow);
     let plan = Plan { tree: &tree, workflow, scripts: &scripts, order: &order, is_markdown: false };
@@ -472,7 +454,7 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
         digest: digest_of_text(&command),
         command,
         expect: exit_code.map_or(0, |code| code.value),
-        timeout: seconds(step.contract_timeout.as_ref(), CONTRACT_TIMEOUT),
+        timeout: step.contract_timeout.as_ref().map_or(CONTRACT_TIMEOUT, |limit| limit.value),
         guard: step.guard.as_ref().is_some_and(|guard| guard.value),
         red_first: RedFirst::Off,
         judge: step.judge.as_ref().map(|question| {
@@ -486,10 +468,6 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
     }
 }
 
-fn seconds(field: Option<&Spanned<u64>>, default: Duration) -> Duration {
-    field.map_or(default, |seconds| Duration::from_secs(seconds.value))
-}
-
 /// Returns what a step, or else its plan, asks of the contract before the work; the configuration asks where neither does.
 pub fn red_first(tree: &PlanTree, step: &StepTree) -> Option<RedFirst> {
     step.red_first.as_ref().or(tree.red_first.as_ref()).map(|policy| policy.value)
@@ -497,20 +475,8 @@ pub fn red_first(tree: &PlanTree, step: &StepTree) -> Option<RedFirst> {
 
 // A reviewer's step is a review unless the plan says otherwise (P-31).
 pub(crate) fn work(step: &StepTree) -> WorkKind {
-    match step.kind.as_ref().map(|kind| kind.value) {
-        Some(StepKind::Work(work)) => work,
-        Some(
-            StepKind::Decision
-            | StepKind::Human
-            | StepKind::Call
-            | StepKind::Checkpoint
-            | StepKind::Join
-            | StepKind::SubPlan
-            | StepKind::Escalate,
-        )
-        | None => {
-            let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
-            if is_reviewer { WorkKind::Review } else { WorkKind::Code }
-        }
-    }
+    step.work.unwrap_or_else(|| {
+        let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
+        if is_reviewer { WorkKind::Review } else { WorkKind::Code }
+    })
 }

@@ -55,7 +55,7 @@ pub use text::{Span, Spanned, duration_words, shell_quoted, shell_word};
 pub use tree::digest::{canonical, digest, digest_of_text};
 pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{
-    Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then,
+    Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepNumber, StepTree, Then,
     WorkspaceMode, fields,
 };
 

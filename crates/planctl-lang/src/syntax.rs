@@ -9,6 +9,7 @@ pub(crate) mod markdown;
 pub(crate) mod shell;
 pub(crate) mod source;
 pub(crate) mod values;
+pub(crate) mod written;
 
 pub use language::Language;
 pub use source::{Position, Source, Unreadable};

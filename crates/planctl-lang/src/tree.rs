@@ -7,9 +7,11 @@ pub(crate) mod mark;
 pub(crate) mod parse;
 pub mod workflow;
 
-pub use crate::syntax::values::{OnFail, Then};
+pub use crate::syntax::values::{OnFail, Then, WorkspaceMode};
 pub use mark::Mark;
 pub use parse::allow::Allow;
+
+use std::time::Duration;
 
 use planctl_engine::{AskDeadline, Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
@@ -17,7 +19,7 @@ use planctl_glob::{Glob, is_glob};
 use crate::syntax::source::Source;
 use crate::text::paths::clean;
 use crate::text::{Span, Spanned};
-use workflow::Library;
+use workflow::{Kind, Library};
 
 /// A plan as read; an unreadable part is absent here and named by a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -34,8 +36,8 @@ pub struct PlanTree {
     pub priority: Option<Spanned<Priority>>,
     /// `**max_visits:**`, for every step that says nothing else.
     pub max_visits: Option<Spanned<u16>>,
-    /// `**stale_after:**`, in seconds.
-    pub stale_after: Option<Spanned<u64>>,
+    /// `**stale_after:**`
+    pub stale_after: Option<Spanned<Duration>>,
     /// `**ask_deadline:**`, for every ask of a step that says nothing else.
     pub ask_deadline: Option<Spanned<AskDeadline>>,
     /// `**parallel:**`
@@ -107,8 +109,14 @@ pub(crate) fn template_key(text: &str) -> String {
     plain.map(|c| if matches!(c, '–' | '—' | '…') { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
+impl Default for StepNumber {
+    fn default() -> StepNumber {
+        StepNumber::Fixed(0)
+    }
+}
+
 /// One step.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StepTree {
     /// Its number.
     pub number: Spanned<StepNumber>,
@@ -124,8 +132,10 @@ pub struct StepTree {
     pub status: Option<Spanned<String>>,
     /// `**target:**`
     pub target: Option<Spanned<String>>,
-    /// `**type:**`
-    pub kind: Option<Spanned<StepKind>>,
+    /// `**type:**`, as the kind of node that the step is.
+    pub kind: Option<Spanned<Kind>>,
+    /// The kind of an agent's work, where `**type:**` says it.
+    pub work: Option<WorkKind>,
     /// `**intent:**`: the piece of a goal that the step serves.
     pub intent: Option<Spanned<String>>,
     /// `**subscriptions:**`
@@ -136,10 +146,10 @@ pub struct StepTree {
     pub contract: Option<ContractTree>,
     /// `**on_fail:**`
     pub on_fail: Option<Spanned<OnFail>>,
-    /// `**timeout:**` of the work, in seconds.
-    pub timeout: Option<Spanned<u64>>,
-    /// `**contract_timeout:**`, in seconds.
-    pub contract_timeout: Option<Spanned<u64>>,
+    /// `**timeout:**` of the work.
+    pub timeout: Option<Spanned<Duration>>,
+    /// `**contract_timeout:**`
+    pub contract_timeout: Option<Spanned<Duration>>,
     /// `**changes:**`: files and globs that the worker may change, or the one word `none`.
     pub changes: Vec<Spanned<String>>,
     /// `**protects:**`
@@ -186,36 +196,6 @@ pub struct StepTree {
     pub unread: Vec<Field>,
 }
 
-/// The kind of node that a step is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepKind {
-    /// Work for an agent.
-    Work(WorkKind),
-    /// A node kind of the graph.
-    Decision,
-    /// A person does it.
-    Human,
-    /// A call of a tool.
-    Call,
-    /// A recorded state of the workspace.
-    Checkpoint,
-    /// Waits for branches.
-    Join,
-    /// Another plan, as a run of its own.
-    SubPlan,
-    /// Asks a person.
-    Escalate,
-}
-
-/// Where a step works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WorkspaceMode {
-    /// The run's workspace.
-    Shared,
-    /// A git worktree of its own.
-    Worktree,
-}
-
 /// The contract of a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractTree {
@@ -232,161 +212,105 @@ pub struct ContractTree {
 }
 
 macro_rules! fields {
-    ($($name:ident $word:literal $place:ident,)*) => {
+    ($($name:ident $word:literal $place:ident $form:ident,)*) => {
         /// A field by name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
         pub enum Field { $(#[doc = concat!("`**", $word, ":**`")] $name,)* }
 
         impl Field {
-            /// Returns the field of this name, in lower case with underscores.
-            pub fn of_step(word: &str) -> Option<Field> {
-                match word { $($word if fields!(@is_step $place) => Some(Field::$name),)* _ => None }
-            }
-
-            /// Returns the plan's own field of this name, in lower case with underscores.
-            pub fn of_plan(word: &str) -> Option<Field> {
-                match word { $($word if fields!(@is_plan $place) => Some(Field::$name),)* _ => None }
-            }
+            const ALL: &[Field] = &[$(Field::$name,)*];
 
             /// Returns the name as authors write it.
             pub fn word(self) -> &'static str {
                 match self { $(Field::$name => $word,)* }
             }
+
+            /// Returns how its value is written.
+            pub(crate) fn form(self) -> Form {
+                match self { $(Field::$name => Form::$form,)* }
+            }
+
+            fn place(self) -> Place {
+                match self { $(Field::$name => Place::$place,)* }
+            }
         }
     };
-    (@is_step plan) => { false };
-    (@is_step step) => { true };
-    (@is_step both) => { true };
-    (@is_plan plan) => { true };
-    (@is_plan step) => { false };
-    (@is_plan both) => { true };
 }
 
 fields! {
-    Context "context" plan,
-    Budget "budget" plan,
-    Priority "priority" plan,
-    StaleAfter "stale_after" plan,
-    Parallel "parallel" plan,
-    MaxVisits "max_visits" both,
-    RedFirst "red_first" both,
-    AskDeadline "ask_deadline" both,
-    Target "target" step,
-    Kind "type" step,
-    Intent "intent" step,
-    Subscriptions "subscriptions" step,
-    Task "task" step,
-    Contract "contract" step,
-    Server "server" step,
-    Tool "tool" step,
-    Arguments "arguments" step,
-    Plan "plan" step,
-    Folder "folder" step,
-    Approval "approval" step,
-    ExitCode "exit_code" step,
-    OnFail "on_fail" step,
-    Timeout "timeout" step,
-    ContractTimeout "contract_timeout" step,
-    Changes "changes" step,
-    Protects "protects" step,
-    Guard "guard" step,
-    Judge "judge" step,
-    JudgeBy "judge_by" step,
-    MaxRetries "max_retries" step,
-    Needs "needs" step,
-    When "when" step,
-    ForEach "for_each" step,
-    Gate "gate" step,
-    MinTests "min_tests" step,
-    Locks "locks" step,
-    Workspace "workspace" step,
-    Status "status" step,
+    Context "context" Plan Text,
+    Budget "budget" Plan Line,
+    Priority "priority" Plan Line,
+    StaleAfter "stale_after" Plan Line,
+    Parallel "parallel" Plan Line,
+    Target "target" Step Line,
+    Kind "type" Step Line,
+    Intent "intent" Step Line,
+    Subscriptions "subscriptions" Step List,
+    Task "task" Step Text,
+    Contract "contract" Step Contract,
+    Server "server" Step Line,
+    Tool "tool" Step Line,
+    Arguments "arguments" Step Text,
+    Plan "plan" Step Line,
+    Folder "folder" Step Line,
+    Approval "approval" Step Line,
+    ExitCode "exit_code" Step Line,
+    OnFail "on_fail" Step Line,
+    Timeout "timeout" Step Line,
+    ContractTimeout "contract_timeout" Step Line,
+    Changes "changes" Step List,
+    Protects "protects" Step List,
+    Guard "guard" Step Line,
+    RedFirst "red_first" Step Line,
+    Judge "judge" Step Text,
+    JudgeBy "judge_by" Step Line,
+    MaxRetries "max_retries" Step Line,
+    MaxVisits "max_visits" Step Line,
+    AskDeadline "ask_deadline" Step Line,
+    Needs "needs" Step Line,
+    When "when" Step Line,
+    ForEach "for_each" Step Text,
+    Gate "gate" Step Line,
+    MinTests "min_tests" Step Line,
+    Locks "locks" Step List,
+    Workspace "workspace" Step Line,
+    Status "status" Step Line,
+}
+
+/// Where a field stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Plan,
+    Step,
 }
 
 impl Field {
-    /// The plan's own fields.
-    pub const OF_PLANS: &[&str] = &[
-        "context",
-        "budget",
-        "priority",
-        "max_visits",
-        "stale_after",
-        "ask_deadline",
-        "parallel",
-        "red_first",
+    /// The plan's own fields, of which some are fields of steps as well.
+    pub const OF_PLANS: [Field; 8] = [
+        Field::Context,
+        Field::Budget,
+        Field::Priority,
+        Field::MaxVisits,
+        Field::StaleAfter,
+        Field::AskDeadline,
+        Field::Parallel,
+        Field::RedFirst,
     ];
 
-    /// The fields of steps.
-    pub const OF_STEPS: &[&str] = &[
-        "target",
-        "type",
-        "intent",
-        "subscriptions",
-        "task",
-        "contract",
-        "server",
-        "tool",
-        "arguments",
-        "plan",
-        "folder",
-        "approval",
-        "on_fail",
-        "ask_deadline",
-        "timeout",
-        "contract_timeout",
-        "changes",
-        "protects",
-        "guard",
-        "red_first",
-        "judge",
-        "judge_by",
-        "max_retries",
-        "max_visits",
-        "needs",
-        "when",
-        "for_each",
-        "gate",
-        "min_tests",
-        "locks",
-        "workspace",
-        "status",
-    ];
+    /// Returns the fields of steps.
+    pub fn of_steps() -> impl Iterator<Item = Field> {
+        Field::ALL.iter().copied().filter(|field| field.place() == Place::Step)
+    }
 
-    /// Returns how its value is written.
-    pub(crate) fn form(self) -> Form {
-        match self {
-            Field::Task | Field::Context | Field::ForEach | Field::Arguments | Field::Judge => Form::Text,
-            Field::Contract => Form::Contract,
-            Field::Subscriptions | Field::Changes | Field::Protects | Field::Locks => Form::List,
-            Field::Budget
-            | Field::Priority
-            | Field::StaleAfter
-            | Field::Parallel
-            | Field::MaxVisits
-            | Field::Target
-            | Field::Kind
-            | Field::Intent
-            | Field::Server
-            | Field::Tool
-            | Field::Plan
-            | Field::Folder
-            | Field::Approval
-            | Field::ExitCode
-            | Field::OnFail
-            | Field::AskDeadline
-            | Field::Timeout
-            | Field::ContractTimeout
-            | Field::Guard
-            | Field::RedFirst
-            | Field::JudgeBy
-            | Field::MaxRetries
-            | Field::Needs
-            | Field::When
-            | Field::Gate
-            | Field::MinTests
-            | Field::Workspace
-            | Field::Status => Form::Line,
-        }
+    /// Returns the plan's own field of this name, in lower case with underscores.
+    pub fn of_plan(word: &str) -> Option<Field> {
+        Field::OF_PLANS.into_iter().find(|field| field.word() == word)
+    }
+
+    /// Returns the field of steps of this name, in lower case with underscores.
+    pub fn of_step(word: &str) -> Option<Field> {
+        Field::of_steps().find(|field| field.word() == word)
     }
 }
 
@@ -406,45 +330,7 @@ pub(crate) enum Form {
 impl StepTree {
     /// Makes a step of which only the heading is known.
     pub fn new(number: Spanned<StepNumber>, heading: Span, title: Spanned<String>) -> StepTree {
-        StepTree {
-            number,
-            end: heading.end,
-            heading,
-            title,
-            mark: None,
-            status: None,
-            target: None,
-            kind: None,
-            intent: None,
-            subscriptions: Vec::new(),
-            task: None,
-            contract: None,
-            on_fail: None,
-            timeout: None,
-            contract_timeout: None,
-            changes: Vec::new(),
-            protects: Vec::new(),
-            guard: None,
-            red_first: None,
-            judge: None,
-            judge_by: None,
-            ask_deadline: None,
-            max_retries: None,
-            max_visits: None,
-            needs: None,
-            needed_templates: Vec::new(),
-            when: None,
-            for_each: None,
-            gate: None,
-            min_tests: None,
-            locks: Vec::new(),
-            workspace: None,
-            plan: None,
-            folder: None,
-            approval: None,
-            node: None,
-            unread: Vec::new(),
-        }
+        StepTree { number, end: heading.end, heading, title, ..StepTree::default() }
     }
 
     /// Returns the number, unless it is a template.
@@ -453,6 +339,11 @@ impl StepTree {
             StepNumber::Fixed(number) => Some(number),
             StepNumber::Template(_) => None,
         }
+    }
+
+    /// Returns the kind of node that it is: work for an agent where nothing is said.
+    pub fn node_kind(&self) -> Kind {
+        self.kind.as_ref().map_or(Kind::Task, |kind| kind.value)
     }
 
     /// Returns its name: the number as written, or that of its node.

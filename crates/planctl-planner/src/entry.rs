@@ -1,7 +1,8 @@
 //! An entry of the library as a proposal: steps one after another, each with its contract, for the goal that found it.
 
 use planctl_engine::Subscription;
-use planctl_lang::{PlanTree, StepKind, StepTree};
+use planctl_lang::workflow::Kind;
+use planctl_lang::{PlanTree, StepTree};
 
 use crate::goal::Goal;
 use crate::pattern::PATTERN_CONFIDENCE;
@@ -30,7 +31,7 @@ pub fn draft_of_entry(name: &str, entry: &PlanTree, goal: &Goal) -> Option<Propo
 }
 
 fn step(tree: &StepTree) -> Option<Step> {
-    let is_work = matches!(tree.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
+    let is_work = tree.node_kind() == Kind::Task;
     let has_more = tree.when.is_some()
         || tree.for_each.is_some()
         || tree.guard.is_some()

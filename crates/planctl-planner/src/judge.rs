@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{NodeKind, Verdict};
 use planctl_glob::{Glob, is_glob};
-use planctl_lang::{Code, Severity, StepKind, Trial, Tried, Verification, escape};
+use planctl_lang::workflow::Kind;
+use planctl_lang::{Code, Severity, Trial, Tried, Verification, escape};
 use serde::{Deserialize, Serialize};
 
 use crate::goal::{Goal, suspicion};
@@ -245,7 +246,7 @@ fn check_verified(verification: &Verification, findings: &mut Vec<Finding>) {
     for step in verification.tree.steps.iter() {
         let Some(number) = step.fixed_number() else { continue };
         let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
-        let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
+        let is_work = step.node_kind() == Kind::Task;
         if is_guard && is_work {
             let finding =
                 Finding::error(Rule::Red, "a guard is green before the work, and proves none of it")

@@ -245,7 +245,7 @@ fn box_of_node(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String,
     if !is_end && kind != Kind::Task {
         small.push(shape.word());
     }
-    if let Some(role) = node.said.text("target") {
+    if let Some(role) = node.attributes.target.text() {
         small.push(role.value.as_str());
     }
     let mut lines = Vec::new();

@@ -10,7 +10,7 @@ use crate::syntax::shell::{FileUse, Use};
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::text::paths::{clean, leaves_workspace};
-use crate::tree::workflow::Workflow;
+use crate::tree::workflow::{Workflow, nodes_before, reached};
 use crate::tree::{PlanTree, StepTree};
 use planctl_glob::{Glob, is_glob};
 
@@ -218,12 +218,7 @@ struct Paths {
 impl Paths {
     fn of(tree: &PlanTree, workflow: &Workflow) -> Paths {
         let places = workflow.places();
-        let mut back = vec![Vec::new(); workflow.nodes.len()];
-        for (from, out_edges) in workflow.out_edges().iter().enumerate() {
-            for (to, _) in out_edges {
-                back[*to].push(from);
-            }
-        }
+        let back = nodes_before(&workflow.out_edges());
         let nodes: Vec<Option<usize>> =
             tree.steps.iter().map(|step| places.get(step.number_text().as_str()).copied()).collect();
         let mut steps = vec![None; workflow.nodes.len()];
@@ -239,17 +234,9 @@ impl Paths {
         let Some(known) = self.before.get(step) else { return &[] };
         known.get_or_init(|| {
             let mut before = vec![0; self.nodes.len().div_ceil(64)];
-            let mut seen = vec![false; self.back.len()];
-            let mut open: Vec<usize> = self.nodes[step].into_iter().collect();
-            while let Some(at) = open.pop() {
-                for from in &self.back[at] {
-                    if !std::mem::replace(&mut seen[*from], true) {
-                        if let Some(step) = self.steps[*from] {
-                            before[step / 64] |= 1 << (step % 64);
-                        }
-                        open.push(*from);
-                    }
-                }
+            let next = |at: usize| self.back[at].iter().copied();
+            for step in reached(self.back.len(), self.nodes[step], next).filter_map(|at| self.steps[at]) {
+                before[step / 64] |= 1 << (step % 64);
             }
             before
         })

@@ -23,8 +23,8 @@ use crate::syntax::Language;
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::tree::parse::parse;
-use crate::tree::workflow::{EdgeTree, flow_edges};
-use crate::tree::{PlanTree, StepKind, StepTree};
+use crate::tree::workflow::{EdgeTree, Kind, flow_edges};
+use crate::tree::{PlanTree, StepTree};
 use crate::verify::read;
 
 /// Returns a plan's text with the step of a proposal after the step of this number.
@@ -77,8 +77,7 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
         return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
     };
     let edges = flow_edges(source, &tree).into_iter().filter(|edge| edge.from.value == step.number_text());
-    let forks =
-        matches!(step.kind.as_ref().map(|kind| kind.value), Some(StepKind::Decision | StepKind::Human));
+    let forks = matches!(step.node_kind(), Kind::Decision | Kind::Human);
     let unclear = |edge: &EdgeTree| {
         forks || edge.on.value == On::Always || edge.on.value == On::Success && !edge.is_plain()
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::condition::{Clause, Key, Test};
-use planctl_engine::{Carry, Edge, Fidelity, Node, NodeId, NodeKind, On, Restart};
+use planctl_engine::{Carry, Edge, Node, NodeId, NodeKind, On, Restart};
 
 use super::policy;
 use crate::text::limits::MAX_VISITS;
@@ -13,18 +13,18 @@ use crate::tree::{StepTree, Then};
 
 /// Returns the edge's setting of what the agent at its end is told (A18).
 fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
-    let text = |key: &str| edge.said.text(key).map(|said| said.value.clone());
     let carry = Carry {
-        fidelity: text("fidelity").as_deref().and_then(Fidelity::from_word),
-        thread: text("thread_id"),
+        fidelity: edge.attributes.fidelity.value().copied(),
+        thread: edge.attributes.thread_id.text().map(|thread| thread.value.clone()),
     };
     (carry != Carry::default()).then(|| Box::new(carry))
 }
 
 /// Names the nodes whose output a call of a tool is given.
 fn outputs_used(node: &NodeTree) -> Vec<String> {
-    let command = node.said.text("tool_command").or_else(|| node.said.text("command"));
-    let Some(used) = command.and_then(|command| ToolUse::read(&command.value)) else { return Vec::new() };
+    let Some(used) = node.attributes.own_command().and_then(|command| ToolUse::read(&command.value)) else {
+        return Vec::new();
+    };
     used.references().into_iter().filter_map(|reference| reference.ok()?.node).collect()
 }
 
@@ -90,11 +90,11 @@ impl<'w> LoweredEdges<'w> {
     /// call of a tool is given the answer.
     pub(super) fn takes_any_text(&self, at: usize) -> bool {
         let node = &self.workflow.nodes[at];
-        if let Some(flag) = node.said.flag("human.free_text") {
-            return flag.value;
+        if let Some(is_free) = node.attributes.free_text.value() {
+            return *is_free;
         }
         let is_freeform =
-            node.said.text("mode").is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
+            node.attributes.mode.text().is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
         let is_question =
             node.kind.value == Kind::Human && (!self.is_markdown || self.used.contains(&node.id.value));
         let is_only_edge = || match self.of[at].as_slice() {
@@ -188,15 +188,14 @@ impl<'w> LoweredEdges<'w> {
 
     // E12: the part of an epoch that the next one knows.
     fn restart(&self) -> Restart {
-        let keeps = self.workflow.said.list("loop_restart_persist_keys");
-        Restart { keeps: keeps.into_iter().map(|name| name.value).collect() }
+        let keeps = self.workflow.attributes.loop_restart_persist_keys.value();
+        Restart { keeps: keeps.into_iter().flatten().cloned().collect() }
     }
 
     // E9: the edge after the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
     fn after_last(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) -> Option<String> {
         let explicit = step.and_then(|step| step.on_fail.as_ref()?.value.then);
         let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };
-        let said = |key: &str| node.said.text(key).map(|target| target.value.clone());
         match then {
             Some(Then::Escalate) => Some(self.helper_node(
                 "ask",
@@ -207,7 +206,7 @@ impl<'w> LoweredEdges<'w> {
                 Some(self.helper_node("failed", "failed", NodeKind::Exit { success: false }))
             }
             Some(Then::Skip | Then::Warn) => self.onward(at),
-            None => said("retry_target").or_else(|| said("fallback_retry_target")),
+            None => node.attributes.retry_targets().next().map(|target| target.value.clone()),
         }
     }
 

@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{GraphParts, JoinPolicy, NodeId, NodeKind, On};
 
-use super::{join_policy, meetings};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, escape};
-use crate::tree::workflow::Workflow;
+use crate::tree::workflow::{Origin, Workflow, marked, reached};
 
 /// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
 const FORKS_MAX: usize = 500;
@@ -129,15 +128,15 @@ impl Net {
     ) -> Vec<Diagnostic> {
         let said = |at: usize| {
             let node = workflow.nodes.iter().find(|node| node.id.value == self.ids[at].as_str())?;
-            node.said.text("join_policy")
+            node.attributes.join_policy.spanned()
         };
         let mut clashes = Vec::new();
         let mut lenient = Vec::new();
         for (fork, join) in found.iter().filter_map(|(fork, join)| Some((*fork, (*join)?))) {
             let Some(policy) = said(fork) else { continue };
-            let of_fork = join_policy(&policy.value);
+            let of_fork = policy.value;
             match said(join) {
-                Some(own) if join_policy(&own.value) != of_fork => {
+                Some(own) if own.value != of_fork => {
                     let message = format!(
                         "`{}` and its join `{}` say different things about how many branches are waited for",
                         escape(self.ids[fork].as_str()),
@@ -347,17 +346,9 @@ impl Net {
     }
 
     fn reachable_from(&self, from: usize, but: Option<usize>) -> Vec<bool> {
-        let mut seen = vec![false; self.successors.len()];
-        let mut open = vec![from];
-        while let Some(at) = open.pop() {
-            for to in &self.successors[at] {
-                if Some(*to) != but && !seen[*to] {
-                    seen[*to] = true;
-                    open.push(*to);
-                }
-            }
-        }
-        seen
+        let next = |at: usize| self.successors[at].iter().copied().filter(move |to| Some(*to) != but);
+        let count = self.successors.len();
+        marked(count, reached(count, [from], next))
     }
 
     // Says whether a run may choose its way anywhere, beside to its end.
@@ -388,7 +379,9 @@ impl Net {
     fn finding(&self, join: usize, from: usize, past: usize, workflow: &Workflow) -> Diagnostic {
         let name = |at: usize| escape(self.ids[at].as_str());
         // A join that nobody wrote: that the branches meet without one is what is wrong.
-        if let Some(target) = meetings::target(self.ids[join].as_str()) {
+        let onward = workflow.edges.iter().find(|edge| edge.from.value == self.ids[join].as_str());
+        if let Some(edge) = onward.filter(|edge| edge.origin == Origin::Meeting) {
+            let target = edge.to.value.as_str();
             let message = format!(
                 "branches meet at `{}`, which is no join, and a run may go past it at `{}`",
                 escape(target),
@@ -418,8 +411,8 @@ impl Net {
 // Where a node names another as that to go back to.
 fn target_of(workflow: &Workflow, from: &NodeId, to: &NodeId) -> Option<Span> {
     let node = workflow.nodes.iter().find(|node| node.id.value == from.as_str())?;
-    let said = ["retry_target", "fallback_retry_target"].into_iter().filter_map(|key| node.said.text(key));
-    said.filter(|target| target.value == to.as_str()).map(|target| target.span).next()
+    let mut targets = node.attributes.retry_targets();
+    targets.find(|target| target.value == to.as_str()).map(|target| target.span)
 }
 
 fn span_of(workflow: &Workflow, id: &NodeId) -> Span {

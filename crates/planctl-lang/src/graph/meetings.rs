@@ -5,17 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 
 use crate::text::{Spanned, escape};
-use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow};
+use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Origin, Workflow, marked, reached};
 
 /// Begins the name of a join that nobody wrote; no name of DOT begins with a dash.
 const JOIN: &str = "-join-";
 /// The most forks whose branches are looked at; each costs a walk over the graph.
 const FORKS_MAX: usize = 500;
-
-/// Returns the node before which a join was put that nobody wrote.
-pub(super) fn target(join: &str) -> Option<&str> {
-    join.strip_prefix(JOIN)
-}
 
 /// Returns the graph with a join before each node at which branches of one fork meet; nothing where none do.
 pub(super) fn insert_joins(workflow: &Workflow) -> Option<Workflow> {
@@ -41,11 +36,13 @@ pub(super) fn insert_joins(workflow: &Workflow) -> Option<Workflow> {
         for edge in workflow.edges.iter_mut().filter(comes) {
             edge.to.value.clone_from(&name.value);
         }
-        let mut join = NodeTree::new(name.clone(), node.span, Spanned::new(Kind::Join, here));
+        let join = NodeTree::new(name.clone(), node.span, Spanned::new(Kind::Join, here));
+        let mut join = NodeTree { origin: Origin::Meeting, ..join };
         let title = format!("all branches that lead to {}", escape(&node.id.value));
-        join.said.insert("label", Spanned::new(title, here));
+        join.attributes.label = Spanned::new(title, here).into();
         workflow.nodes.push(join);
-        workflow.edges.push(EdgeTree::new(name, node.id, here, Spanned::new(On::Success, here)));
+        let edge = EdgeTree::new(name, node.id, here, Spanned::new(On::Success, here));
+        workflow.edges.push(EdgeTree { origin: Origin::Meeting, ..edge });
     }
     Some(workflow)
 }
@@ -58,11 +55,15 @@ fn first_meetings(
     fork: usize,
 ) -> BTreeMap<usize, BTreeSet<usize>> {
     let kind = |at: usize| workflow.nodes[at].kind.value;
-    let before = reachable_from(out_edges, workflow.entry(), fork);
+    let count = out_edges.len();
+    let next = |at: usize| out_edges[at].iter().map(|(to, _)| *to);
+    let entry = workflow.entry().filter(|entry| *entry != fork);
+    let past_fork = |at: usize| next(at).filter(|to| *to != fork);
+    let before = marked(count, entry.into_iter().chain(reached(count, entry, past_fork)));
     let ends_branch = |at: usize| {
         let is_end = matches!(kind(at), Kind::Join | Kind::Escalate | Kind::Start)
             || workflow.nodes[at].is_failed_exit();
-        is_end || at == fork || (before[at] && leads_to(out_edges, at, fork))
+        is_end || at == fork || (before[at] && reached(count, [at], next).any(|at| at == fork))
     };
     // By which branch each node is come to; by several is where they met before it.
     let mut branch_of: BTreeMap<usize, Option<usize>> = BTreeMap::new();
@@ -99,31 +100,4 @@ fn first_meetings(
         }
     }
     meetings
-}
-
-fn reachable_from(out_edges: &[Vec<(usize, &EdgeTree)>], from: Option<usize>, but: usize) -> Vec<bool> {
-    let mut seen = vec![false; out_edges.len()];
-    let mut open: Vec<usize> = from.into_iter().filter(|at| *at != but).collect();
-    while let Some(at) = open.pop() {
-        if !std::mem::replace(&mut seen[at], true) {
-            open.extend(out_edges[at].iter().map(|(to, _)| *to).filter(|to| *to != but));
-        }
-    }
-    seen
-}
-
-fn leads_to(out_edges: &[Vec<(usize, &EdgeTree)>], from: usize, to: usize) -> bool {
-    let mut seen = BTreeSet::from([from]);
-    let mut open = vec![from];
-    while let Some(at) = open.pop() {
-        for (next, _) in &out_edges[at] {
-            if *next == to {
-                return true;
-            }
-            if seen.insert(*next) {
-                open.push(*next);
-            }
-        }
-    }
-    false
 }

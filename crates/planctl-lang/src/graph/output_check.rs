@@ -2,6 +2,7 @@
 
 use planctl_engine::{Contract, OutputCheck};
 
+use crate::syntax::written::VerifyType;
 use crate::text::shell_quoted;
 use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::NodeTree;
@@ -25,40 +26,38 @@ pub(super) fn with_output_check(node: &NodeTree, contract: Contract) -> Contract
 
 /// Returns the test of an output in bash, and what an output that fails it is like.
 fn test(node: &NodeTree) -> Option<(String, String)> {
-    let kind = node.said.text("verify.type")?;
-    let value = || node.said.text("verify.value").map(|value| value.value.clone());
-    match kind.value.as_str() {
-        "output_contains" => {
+    let value = || node.attributes.verify_value.text().map(|value| value.value.clone());
+    match node.attributes.verify_type.value()? {
+        VerifyType::OutputContains => {
             let value = value()?;
             Some((
                 format!("[[ $output == *{}* ]]", shell_quoted(&value)),
                 format!("the output does not contain: {value}"),
             ))
         }
-        "output_not_contains" => {
+        VerifyType::OutputNotContains => {
             let value = value()?;
             Some((
                 format!("[[ $output != *{}* ]]", shell_quoted(&value)),
                 format!("the output contains: {value}"),
             ))
         }
-        "any_output" => Some((
+        VerifyType::AnyOutput => Some((
             "[[ $output == *[![:space:]]* ]]".to_owned(),
             "the command printed nothing but space".to_owned(),
         )),
-        _ => None,
+        VerifyType::ExitCodeZero | VerifyType::FileExists | VerifyType::Manual => None,
     }
 }
 
 /// Returns the check that a node makes of an output, where nobody but a person or an agent's own program sees one.
 pub(super) fn check_of(node: &NodeTree) -> Option<OutputCheck> {
-    let kind = node.said.text("verify.type")?;
-    let value = || node.said.text("verify.value").map(|value| value.value.clone()).unwrap_or_default();
-    match kind.value.as_str() {
-        "output_contains" => Some(OutputCheck::OutputContains(value())),
-        "output_not_contains" => Some(OutputCheck::OutputNotContains(value())),
-        "any_output" => Some(OutputCheck::AnyOutput),
-        "exit_code_zero" => Some(OutputCheck::ExitCodeZero),
-        _ => None,
+    let value = || node.attributes.verify_value.text().map(|value| value.value.clone()).unwrap_or_default();
+    match node.attributes.verify_type.value()? {
+        VerifyType::OutputContains => Some(OutputCheck::OutputContains(value())),
+        VerifyType::OutputNotContains => Some(OutputCheck::OutputNotContains(value())),
+        VerifyType::AnyOutput => Some(OutputCheck::AnyOutput),
+        VerifyType::ExitCodeZero => Some(OutputCheck::ExitCodeZero),
+        VerifyType::FileExists | VerifyType::Manual => None,
     }
 }

@@ -64,14 +64,8 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
 
 /// Returns, for each fork, the branch of every step that lies on one branch only.
 fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usize, usize>> {
-    let places: BTreeMap<u32, usize> = plan
-        .tree
-        .steps
-        .iter()
-        .enumerate()
-        .filter_map(|(at, step)| Some((step.fixed_number()?, at)))
-        .collect();
-    let step_of = |node: usize| places.get(&parts.nodes[node].step()?).copied();
+    // Nodes that lowering adds come after those of the plan, and are no steps.
+    let step_of = |node: usize| plan.workflow.nodes.get(node)?.step;
     let of_fork = |fork: &usize| {
         let own = net.branches(*fork).into_iter();
         own.filter_map(|(node, branch)| Some((step_of(node)?, branch))).collect()

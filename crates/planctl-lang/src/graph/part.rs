@@ -7,6 +7,7 @@ use planctl_engine::{GraphParts, NodeKind};
 use super::meet::Net;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, escape};
+use crate::tree::WorkspaceMode;
 use crate::tree::workflow::{EdgeTree, Workflow};
 
 /// The most forks whose branches are looked at; each costs a walk over them.
@@ -26,7 +27,8 @@ pub(super) fn part_forks(
         .nodes
         .iter()
         .filter_map(|node| {
-            let mode = node.said.text("workspace").filter(|mode| mode.value == "worktree")?;
+            let mode =
+                node.attributes.workspace.spanned().filter(|mode| mode.value == WorkspaceMode::Worktree)?;
             Some((node.id.value.as_str(), mode.span))
         })
         .collect();

@@ -1,12 +1,11 @@
 //! P5xx: a budget that no run of this many steps could keep.
 
-use std::time::Duration;
-
 use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::duration_words;
 use crate::text::escape;
-use crate::tree::{StepKind, StepTree};
+use crate::tree::StepTree;
+use crate::tree::workflow::Kind;
 
 /// Less than this for a step is no budget for an agent's work.
 const STEP_TOKENS_MIN: u64 = 1_000;
@@ -46,13 +45,12 @@ fn too_short(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let Some(time) = budget.value.time else { return };
     let timeouts = context.tree.steps.iter().filter_map(|step| Some((step, step.timeout.as_ref()?)));
     let longest = timeouts.max_by_key(|(_, timeout)| timeout.value);
-    let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time.as_secs()) else { return };
-    let words = |seconds: u64| duration_words(Duration::from_secs(seconds));
+    let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time) else { return };
     let message = format!(
         "step {} may work for {}, and the budget of the whole plan is {}",
         escape(&step.number_text()),
-        words(timeout.value),
-        words(time.as_secs())
+        duration_words(timeout.value),
+        duration_words(time)
     );
     let short = Diagnostic::new(Code::P501, message).at(budget.span, "this limit is met before");
     found.push(short.at(timeout.span, "this step's").help("give the plan more time, or the step less"));
@@ -63,7 +61,7 @@ fn unenforceable(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let Some(budget) = context.tree.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some()) else {
         return;
     };
-    let is_call = |step: &&StepTree| step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Call);
+    let is_call = |step: &&StepTree| step.node_kind() == Kind::Call;
     let steps = context.tree.steps.iter().filter(|step| !is_call(step));
     let targets = steps.filter_map(|step| step.target.as_ref());
     let facts = context.facts;

@@ -4,7 +4,8 @@ use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status, Trait};
 use crate::text::{Span, escape};
-use crate::tree::{ContractTree, StepKind};
+use crate::tree::ContractTree;
+use crate::tree::workflow::Kind;
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P104, Code::P110, Code::P113], needs: Needs::Text, check };
@@ -26,7 +27,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             let doubts = shell::doubtful(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
             // A call is run for what it prints.
-            if step.kind.as_ref().is_none_or(|kind| kind.value != StepKind::Call) {
+            if step.node_kind() != Kind::Call {
                 count(contract, script, found);
             }
         }

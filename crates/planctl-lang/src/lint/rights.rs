@@ -15,7 +15,8 @@ use crate::text::Span;
 use crate::text::characters::escape;
 use crate::text::paths::{clean, leaves_workspace};
 use crate::tree::parse::name_of;
-use crate::tree::{ContractTree, StepKind, StepTree};
+use crate::tree::workflow::Kind;
+use crate::tree::{ContractTree, StepTree};
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P118, Code::P119, Code::P120], needs: Needs::Surroundings, check };
@@ -25,7 +26,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         changed_and_protected(context, step, found);
         let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         // A call's command makes what it makes; nobody is judged by it. A template is no step yet.
-        let is_call = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Call);
+        let is_call = step.node_kind() == Kind::Call;
         if is_call || step.task.is_none() || step.target.is_none() || step.fixed_number().is_none() {
             continue;
         }

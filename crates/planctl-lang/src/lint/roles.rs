@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::text::{Spanned, escape};
-use crate::tree::StepKind;
 use crate::tree::parse::name_of;
+use crate::tree::workflow::Kind;
 
 const ROLE_CHARACTERS_MAX: usize = 64;
 
@@ -18,9 +18,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut said = BTreeSet::new();
     for step in &context.tree.steps {
         // No agent does the step of a person, nor one that the harness does; a call only takes over what its role may do.
-        let kind = step.kind.as_ref().map(|kind| kind.value);
-        let is_call = kind == Some(StepKind::Call);
-        let is_work = matches!(kind, None | Some(StepKind::Work(_)));
+        let is_call = step.node_kind() == Kind::Call;
+        let is_work = step.node_kind() == Kind::Task;
         let Some(target) = step.target.as_ref().filter(|_| is_work || is_call) else { continue };
         let name = target.value.as_str();
         if !is_role(name) {

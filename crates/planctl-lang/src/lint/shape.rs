@@ -10,7 +10,8 @@ use crate::syntax::Language;
 use crate::syntax::alike;
 use crate::text::{Span, escape};
 use crate::tree::parse::{CONTRACT_STUB, name_of};
-use crate::tree::{Field, Mark, OnFail, PlanTree, StepKind, StepTree};
+use crate::tree::workflow::Kind;
+use crate::tree::{Field, Mark, OnFail, PlanTree, StepTree};
 
 /// The most locks that a step may ask for.
 const LOCKS_MAX: usize = 20;
@@ -229,10 +230,10 @@ fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let kind = step.kind.as_ref().map(|kind| kind.value);
-    let is_work = matches!(kind, None | Some(StepKind::Work(_)));
-    let is_told = is_work || matches!(kind, Some(StepKind::Human | StepKind::Escalate));
-    let is_run = is_work || kind == Some(StepKind::Call);
+    let kind = step.node_kind();
+    let is_work = kind == Kind::Task;
+    let is_told = matches!(kind, Kind::Task | Kind::Human | Kind::Escalate);
+    let is_run = matches!(kind, Kind::Task | Kind::Call);
     let name = step.number_text();
     let missing = |field: Field| !step.unread.contains(&field);
     if is_work && step.target.is_none() && missing(Field::Target) {
@@ -275,15 +276,15 @@ fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnos
 fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
-        StepKind::Work(_) => return,
+        Kind::Task | Kind::Start | Kind::Fork | Kind::Exit => return,
         // People read the task of a call, a checkpoint or a sub-plan.
-        StepKind::Call => ("call", true, true, true),
-        StepKind::Decision => ("decision", true, true, true),
-        StepKind::Human => ("human", false, true, false),
-        StepKind::Escalate => ("escalate", false, true, false),
-        StepKind::Checkpoint => ("checkpoint", false, true, false),
-        StepKind::Join => ("join", false, false, true),
-        StepKind::SubPlan => ("sub-plan", false, true, true),
+        Kind::Call => ("call", true, true, true),
+        Kind::Decision => ("decision", true, true, true),
+        Kind::Human => ("human", false, true, false),
+        Kind::Escalate => ("escalate", false, true, false),
+        Kind::Checkpoint => ("checkpoint", false, true, false),
+        Kind::Join => ("join", false, false, true),
+        Kind::SubPlan => ("sub-plan", false, true, true),
     };
     if let Some(contract) = step.contract.as_ref().filter(|_| !runs) {
         let message = format!("no contract runs at a step of `type: {word}`");
@@ -310,8 +311,7 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 // The plan of a sub-plan is named there, and at no other step.
 fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let is_sub_plan = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::SubPlan);
-    if !is_sub_plan {
+    if step.node_kind() != Kind::SubPlan {
         let said = [
             (Field::Plan, step.plan.as_ref().map(|plan| plan.span)),
             (Field::Folder, step.folder.as_ref().map(|folder| folder.span)),
@@ -341,8 +341,7 @@ fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let is_tried =
-        matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_) | StepKind::Call));
+    let is_tried = matches!(step.node_kind(), Kind::Task | Kind::Call);
     let missing = is_tried && !step.unread.contains(&Field::OnFail);
     match &step.on_fail {
         None if missing && step.contract.is_some() && step.max_retries.is_none() => {

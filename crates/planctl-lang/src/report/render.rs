@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, RedFirst, Subscription};
+use planctl_engine::{Budget, Priority, RedFirst};
 use serde::Serialize;
 
 use crate::analysis::Scripts;
@@ -12,10 +12,11 @@ use crate::analysis::{judging_files, matches_any, may_change};
 use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, policy, red_first, work};
 use crate::syntax::source::Source;
 use crate::syntax::values::ask_deadline_words;
+use crate::syntax::written::subscription_words;
 use crate::text::limits::MAX_VISITS;
 use crate::text::{Spanned, duration_words};
 use crate::tree::parse::kind_word;
-use crate::tree::{PlanTree, StepKind, StepTree};
+use crate::tree::{OnFail, PlanTree, StepTree};
 
 /// A plan as it will run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -79,7 +80,7 @@ fn setting(name: &'static str, said: Option<String>, default: impl Into<String>)
 
 fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     let priority = tree.priority.as_ref().map(|priority| priority_word(priority.value).to_owned());
-    let stale = tree.stale_after.as_ref().map(|seconds| duration_words(Duration::from_secs(seconds.value)));
+    let stale = tree.stale_after.as_ref().map(|limit| duration_words(limit.value));
     let mut settings: Vec<Setting> =
         tree.context.iter().map(|context| setting("context", Some(context.value.clone()), "")).collect();
     settings.push(setting(
@@ -115,21 +116,13 @@ fn show_step(
     step: &StepTree,
     (judged_by, may_change): (Vec<String>, Vec<String>),
 ) -> ShownStep {
-    let policy = policy(step);
-    let policy_words = match policy.retries {
-        0 => policy.then.verb().to_owned(),
-        retries => format!("retry({retries}), then {}", policy.then.verb()),
-    };
-    let seconds = |field: &Option<Spanned<u64>>| {
-        field.as_ref().map(|seconds| duration_words(Duration::from_secs(seconds.value)))
-    };
+    let policy_words = OnFail::from(policy(step)).to_string();
+    let duration =
+        |field: &Option<Spanned<Duration>>| field.as_ref().map(|limit| duration_words(limit.value));
     let contract = step.contract.as_ref();
     let exit_code =
         contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| format!("== {}", code.value));
-    let kind = match step.kind.as_ref() {
-        Some(kind) => kind_word(kind.value),
-        None => kind_word(StepKind::Work(work(step))),
-    };
+    let kind = kind_word(step.node_kind(), work(step));
     let said_policy = step.on_fail.is_some() || step.max_retries.is_some();
     let mut settings = vec![
         setting("target", step.target.as_ref().map(|target| target.value.clone()), "(missing)"),
@@ -143,8 +136,8 @@ fn show_step(
         setting("contract", contract.map(|contract| contract.command.clone()), "(missing)"),
         setting("exit_code", exit_code, "== 0"),
         setting("on_fail", said_policy.then(|| policy_words.clone()), policy_words.clone()),
-        setting("timeout", seconds(&step.timeout), duration_words(WORK_TIMEOUT)),
-        setting("contract_timeout", seconds(&step.contract_timeout), duration_words(CONTRACT_TIMEOUT)),
+        setting("timeout", duration(&step.timeout), duration_words(WORK_TIMEOUT)),
+        setting("contract_timeout", duration(&step.contract_timeout), duration_words(CONTRACT_TIMEOUT)),
     ];
     let visits = step.max_visits.as_ref().or(tree.max_visits.as_ref()).map(|visits| visits.value.to_string());
     settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
@@ -180,13 +173,6 @@ fn show_step(
 fn joined(entries: impl Iterator<Item = String>) -> Option<String> {
     let entries: Vec<String> = entries.collect();
     (!entries.is_empty()).then(|| entries.join(", "))
-}
-
-fn subscription_words(subscription: &Subscription) -> String {
-    match subscription {
-        Subscription::File { path } => format!("file:{path}"),
-        Subscription::Topic { name } => format!("topic:{name}"),
-    }
 }
 
 /// Returns a priority as authors write it.

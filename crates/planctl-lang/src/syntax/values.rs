@@ -1,8 +1,9 @@
 //! Reads the small languages of field values: durations, budgets, policies, exit codes.
 
+use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{AskDeadline, Priority, StoppingAnswer};
+use planctl_engine::{AskDeadline, StoppingAnswer};
 
 use crate::diagnostic::did_you_mean;
 use crate::text::duration_words;
@@ -46,6 +47,26 @@ impl Then {
             Then::Warn => "warn",
         }
     }
+}
+
+impl fmt::Display for OnFail {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let then = self.then.map(Then::verb);
+        match (self.retries, then) {
+            (None | Some(0), then) => out.write_str(then.unwrap_or_default()),
+            (Some(retries), None) => write!(out, "retry({retries})"),
+            (Some(retries), Some(then)) => write!(out, "retry({retries}), then {then}"),
+        }
+    }
+}
+
+/// Where a step works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorkspaceMode {
+    /// The run's workspace.
+    Shared,
+    /// A git worktree of its own.
+    Worktree,
 }
 
 /// The reason that a value can't be read, and the values that are allowed.
@@ -101,25 +122,9 @@ fn split_then(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the priority of this name.
-pub(crate) fn priority_of(word: &str) -> Option<Priority> {
-    match word {
-        "low" => Some(Priority::Low),
-        "normal" => Some(Priority::Normal),
-        "high" => Some(Priority::High),
-        "urgent" => Some(Priority::Urgent),
-        _ => None,
-    }
-}
-
 /// Reads a policy of `**on_fail:**` that stands elsewhere.
 pub(crate) fn on_fail_of(text: &str) -> Option<OnFail> {
     on_fail(text).ok()
-}
-
-/// Says whether a text is a policy of `**on_fail:**`.
-pub(crate) fn is_on_fail(text: &str) -> bool {
-    on_fail(text).is_ok()
 }
 
 fn retries(inner: &str) -> Result<u16, Unread> {
@@ -205,7 +210,7 @@ pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
 }
 
 /// Reads `10 min`, `1h30m`, `90 s`, `2 hours`, `half an hour`.
-pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
+pub(crate) fn duration(text: &str) -> Result<Duration, Unread> {
     let help = "write a number and a unit: `90 s`, `10 min`, `1h30m`, `2 hours`";
     let shown = crate::text::escape(text.trim());
     let time = match time(&text.trim().to_ascii_lowercase()) {
@@ -219,7 +224,44 @@ pub(crate) fn duration(text: &str) -> Result<u64, Unread> {
     }
     // The range was checked just above, so the cast keeps the value.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    Ok(time.seconds.round() as u64)
+    Ok(Duration::from_secs(time.seconds.round() as u64))
+}
+
+/// Reads a whole number; `2.0` is one.
+pub(crate) fn whole(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let is_fraction_of_nothing = |fraction: &str| fraction.chars().all(|digit| digit == '0');
+    match text.split_once('.') {
+        Some((whole, fraction)) if is_fraction_of_nothing(fraction) => whole.parse().ok(),
+        Some(_) | None => text.parse().ok(),
+    }
+}
+
+/// Reads `true` or `false` (A19: also as text).
+pub(crate) fn flag(text: &str) -> Option<bool> {
+    match text.trim() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads a duration as seconds, at least one (D10); a number without a unit counts seconds.
+pub(crate) fn seconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let amount: u64 = text[..digits].parse().ok()?;
+    let milliseconds = match &text[digits..] {
+        "ms" => Some(amount),
+        "s" | "" => amount.checked_mul(1_000),
+        "m" => amount.checked_mul(60_000),
+        "h" => amount.checked_mul(3_600_000),
+        "d" => amount.checked_mul(86_400_000),
+        _ => None,
+    }?;
+    const YEAR: u64 = 366 * 86_400;
+    let seconds = milliseconds.div_ceil(1_000);
+    (1..=YEAR).contains(&seconds).then_some(seconds)
 }
 
 /// Reads `24 h, then reject`.
@@ -229,7 +271,7 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
         return Err(Unread::new("it does not say what follows when nobody answers", DEADLINE));
     };
     let time = time.trim().trim_end_matches(',').trim_end();
-    let seconds = duration(time).map_err(|unread| Unread { help: DEADLINE.to_owned(), ..unread }.of(time))?;
+    let after = duration(time).map_err(|unread| Unread { help: DEADLINE.to_owned(), ..unread }.of(time))?;
     let word = word.trim();
     let Some(answer) = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word) else {
         let shown = crate::text::escape(word);
@@ -239,7 +281,7 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
         };
         return Err(Unread::new(why, DEADLINE).of(word));
     };
-    Ok(AskDeadline { after: Duration::from_secs(seconds), answer })
+    Ok(AskDeadline { after, answer })
 }
 
 /// Writes the deadline of an ask as authors do.
@@ -333,12 +375,12 @@ mod tests {
 
     #[test]
     fn durations_need_a_unit() {
-        assert_eq!(duration("10 min"), Ok(600));
-        assert_eq!(duration("1h 30m"), Ok(5400));
-        assert_eq!(duration("1.5 hours"), Ok(5400));
-        assert_eq!(duration("Half an hour"), Ok(1800));
-        assert_eq!(duration("1 hour and 30 minutes"), Ok(5400));
-        assert_eq!(duration("2 hours and a half"), Ok(9000));
+        assert_eq!(duration("10 min"), Ok(Duration::from_secs(600)));
+        assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("1.5 hours"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("Half an hour"), Ok(Duration::from_secs(1800)));
+        assert_eq!(duration("1 hour and 30 minutes"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("2 hours and a half"), Ok(Duration::from_secs(9000)));
         for wrong in ["10", "", "soon", "0 s", "-1 s", "1e9 days", "10 parsecs"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

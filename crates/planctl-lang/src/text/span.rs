@@ -32,7 +32,7 @@ impl Span {
 }
 
 /// A value with the place it was read from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,

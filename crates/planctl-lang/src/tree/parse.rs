@@ -490,7 +490,12 @@ impl<'a> Reader<'a> {
     fn read_unknown_field(&mut self, found: &FieldLine, elsewhere: Option<Field>, line: usize) {
         let word = found.name.value.as_str();
         let shown = escape(&found.label);
-        let known = if self.place == Section::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
+        let known: Vec<&str> = if self.place == Section::Plan {
+            Field::OF_PLANS.map(Field::word).to_vec()
+        } else {
+            // An exit code stands at the end of its contract.
+            Field::of_steps().filter(|field| *field != Field::ExitCode).map(Field::word).collect()
+        };
         let nearest = crate::text::near::nearest(word, known.iter().copied());
         let near = nearest.map(|near| near.word);
         let meant = Some(word).filter(|_| self.place == Section::Step).and_then(meant::of_step);

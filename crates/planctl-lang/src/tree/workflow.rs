@@ -27,24 +27,27 @@ pub use manual::manual;
 pub use next::missing_next;
 pub(crate) use prose::library_keys;
 pub use prose::{Markdown, to_markdown};
-pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
+pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Origin, Workflow};
 pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
 
 pub(crate) use needs::unknown_template;
 pub(crate) use pipeline::{on_named, read_condition, say_condition};
 pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan};
-pub(crate) use steps::steps;
+pub(crate) use steps::{number_steps, steps};
 pub(crate) use tool_calls::{ToolFields, lint_there as lint_tool_calls, with_command};
-pub(crate) use tree::is_confirmed;
+pub(crate) use tree::{is_confirmed, marked, nodes_before, reached};
 pub(crate) use types::serve;
 pub(crate) use write::{dot_node, node_json as json_node};
+
+pub use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
+pub use crate::syntax::written::Written;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::{Language, Source};
 use crate::text::Span;
 use crate::text::limits::{EDGES_MAX, STEPS_MAX};
 use crate::tree::parse::sort;
-use crate::tree::{PlanTree, StepKind};
+use crate::tree::{PlanTree, StepTree};
 use crate::{syntax::dot, tree::entry};
 
 /// Reads the graphs of a file: one of DOT, any number of JSON.
@@ -120,7 +123,7 @@ pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
     }
     let mut workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
     workflow.leave_out_lone_decisions();
-    Outlined { tree: steps(source, &workflow), workflow, found, is_linear: false }
+    Outlined { tree: steps(source, &mut workflow), workflow, found, is_linear: false }
 }
 
 /// The most graphs of a file that are named.
@@ -151,13 +154,11 @@ fn has_limit_exceeded(found: &[Diagnostic]) -> bool {
 
 // Most plans are, and there is nothing to find out about their graph.
 fn is_linear(tree: &PlanTree) -> bool {
-    let is_work = |kind: StepKind| matches!(kind, StepKind::Work(_) | StepKind::Human | StepKind::Call);
-    tree.flow.is_none()
-        && tree.steps.iter().all(|step| {
-            step.needs.is_none()
-                && step.when.is_none()
-                && step.kind.as_ref().is_none_or(|kind| is_work(kind.value))
-        })
+    let is_in_line = |step: &StepTree| {
+        let kind = step.node_kind();
+        step.needs.is_none() && step.when.is_none() && matches!(kind, Kind::Task | Kind::Human | Kind::Call)
+    };
+    tree.flow.is_none() && tree.steps.iter().all(is_in_line)
 }
 
 /// Makes the graph of a plan in markdown that was read, and returns what is wrong with its nodes and edges.

@@ -1,6 +1,6 @@
 //! Steps of markdown as a graph: order, `**needs:**`, `**when:**`, `**type:**`, `## Flow` (DESIGN 3).
 
-use planctl_lang::workflow::{Kind, Language, Workflow, check, of_plan, to_dot, to_markdown};
+use planctl_lang::workflow::{Kind, Language, Origin, Workflow, check, of_plan, to_dot, to_markdown};
 use planctl_lang::{Code, Diagnostic, Source, parse};
 
 fn plan(steps: &[&str], flow: &str) -> String {
@@ -136,7 +136,7 @@ fn types_are_kinds_of_nodes() {
         assert_eq!(workflow.nodes[1].kind.value, kind, "{word}");
     }
     let (call, _) = read(&plan(&["**type:** call\n"], ""));
-    assert_eq!(call.nodes[1].said.text("tool_command").unwrap().value, "test -f 1");
+    assert_eq!(call.nodes[1].attributes.tool_command.text().unwrap().value, "test -f 1");
     assert!(call.nodes[1].contracts.is_empty());
 }
 
@@ -215,7 +215,7 @@ fn a_plan_is_written_as_markdown_and_read_as_the_same_graph() {
         let told = |workflow: &Workflow| -> Vec<String> {
             let said = |node: &planctl_lang::workflow::NodeTree| {
                 let said: Vec<_> =
-                    node.said.iter().map(|(key, value)| format!("{key}={:?}", value.value)).collect();
+                    node.attributes.iter().map(|(key, value)| format!("{key}={:?}", value.value)).collect();
                 let contracts: Vec<_> =
                     node.contracts.iter().map(|contract| contract.command.value.clone()).collect();
                 format!("{} {:?} {said:?} {contracts:?}", node.id.value, node.kind.value)
@@ -287,4 +287,37 @@ fn a_label_that_is_no_label_of_one_edge_is_refused() {
         assert_eq!(found.len(), 1, "{line}: {found:?}");
         assert!(found[0].2.ends_with(why), "{line}: {found:?}");
     }
+}
+
+#[test]
+fn a_glob_with_braces_is_one_entry_when_a_plan_is_written_again() {
+    let (workflow, _) = read(&plan(&["**changes:**\n- src/{a,b}.rs\n- docs/**\n"], ""));
+    let written = to_markdown(&workflow).text;
+    assert!(written.contains("**changes:**\n- src/{a,b}.rs\n- docs/**\n"), "{written}");
+}
+
+#[test]
+fn what_nobody_wrote_says_why_it_is_there() {
+    let (workflow, _) = read(&plan(&["", "**needs:** 1\n", "**needs:** 1\n"], "- 3 -> 1 on fail"));
+    let origins: Vec<_> = workflow
+        .edges
+        .iter()
+        .map(|edge| (edge.from.value.as_str(), edge.to.value.as_str(), edge.origin))
+        .collect();
+    let expected = [
+        ("start", "1", Origin::Order),
+        ("1", "2", Origin::Needs),
+        ("1", "3", Origin::Needs),
+        ("2", "done", Origin::Order),
+        ("3", "done", Origin::Order),
+        ("3", "1", Origin::Written),
+    ];
+    assert_eq!(origins, expected);
+    let implied: Vec<&str> = workflow
+        .nodes
+        .iter()
+        .filter(|node| node.origin != Origin::Written)
+        .map(|node| node.id.value.as_str())
+        .collect();
+    assert_eq!(implied, ["start", "done"]);
 }

@@ -2,7 +2,8 @@
 
 use planctl_engine::On;
 use planctl_lang::workflow::{
-    EdgeTree, Kind, Language, NodeTree, Workflow, check, to_ascii, to_dot, to_json, to_markdown, to_mermaid,
+    EdgeTree, Kind, Language, NodeTree, Origin, Workflow, check, to_ascii, to_dot, to_json, to_markdown,
+    to_mermaid,
 };
 use planctl_lang::{Code, Diagnostic, Severity, Source};
 use proptest::prelude::*;
@@ -319,10 +320,10 @@ fn g_01_to_g_09_the_graph_of_seed_2_loads_and_its_flaws_are_found() {
     assert_eq!((workflow.nodes.len(), workflow.edges.len()), (9, 10));
     assert_eq!(read.kind("decide_approach"), Kind::Decision);
     assert_eq!(read.kind("escalate_stuck"), Kind::Escalate);
-    assert_eq!(read.node("fix").said.number::<u16>("max_retries").unwrap().value, 2);
-    assert_eq!(read.node("test").said.text("verify.value").unwrap().value, "error");
-    assert_eq!(read.node("fix").said.text("tool_hint").unwrap().value, "Edit the file(s) with the fix");
-    assert_eq!(read.node("escalate_stuck").said.text("pace_level").unwrap().value, "contingent");
+    assert_eq!(read.node("fix").attributes.max_retries.spanned().unwrap().value, 2);
+    assert_eq!(read.node("test").attributes.verify_value.text().unwrap().value, "error");
+    assert_eq!(read.node("fix").attributes.tool_hint.text().unwrap().value, "Edit the file(s) with the fix");
+    assert_eq!(read.node("escalate_stuck").attributes.pace_level.text().unwrap().value, "contingent");
     assert_eq!(workflow.library.stale_after_turns.as_ref().unwrap().value, 15);
     assert_eq!(workflow.library.triggers.len(), 5);
     let on: Vec<On> = workflow.edges.iter().map(|edge| edge.on.value).collect();
@@ -366,8 +367,8 @@ fn g_10_steps_are_a_graph_of_their_own() {
     let workflow = &read.workflows[0];
     assert_eq!((workflow.nodes.len(), workflow.edges.len()), (6, 5));
     assert_eq!(workflow.start.as_ref().unwrap().value, "step_1");
-    assert_eq!(read.node("step_3").said.text("on_fail").unwrap().value, "block");
-    assert!(!read.node("step_5").said.flag("required").unwrap().value);
+    assert_eq!(read.node("step_3").attributes.on_fail.text().unwrap().value, "block");
+    assert!(!read.node("step_5").attributes.required.spanned().unwrap().value);
     assert_eq!(read.node("step_1").title(), "Reproduce the issue");
 }
 
@@ -496,13 +497,22 @@ fn again(text: &str, language: Language) -> Workflow {
     workflows.pop().expect("a graph")
 }
 
-// Removes the parts that each language has no word for: the triggers of guided mode, and the shape that DOT draws.
+// Removes the parts that each language has no word for: the triggers of guided mode, the shape that DOT draws, and that nobody
+// wrote a part.
 fn plain(mut workflow: Workflow) -> Workflow {
     workflow.library = planctl_lang::workflow::Library::default();
     for node in &mut workflow.nodes {
-        node.said = node.said.without(&["shape", "type", "class", "checkpoint", "contract", "label"]);
+        let said = &mut node.attributes;
+        for drawn in
+            [&mut said.shape, &mut said.type_name, &mut said.class, &mut said.contract, &mut said.label]
+        {
+            *drawn = <_>::default();
+        }
+        said.checkpoint = <_>::default();
+        node.origin = Origin::Written;
     }
-    workflow.said = workflow.said.without(&["label"]);
+    workflow.edges.iter_mut().for_each(|edge| edge.origin = Origin::Written);
+    workflow.attributes.label = <_>::default();
     workflow
 }
 

@@ -10,7 +10,7 @@ use planctl_api::wire::{RunView, WaitingOn};
 use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
-use planctl_lang::StepKind;
+use planctl_lang::workflow::Kind;
 use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
@@ -157,7 +157,7 @@ fn unjudged_steps_words(checked: &Checked) -> String {
         nodes.filter(|node| node.step() == step.fixed_number()).any(|node| node.confirmation.is_some())
     };
     let is_unseen = |step: &&planctl_lang::StepTree| {
-        let is_question = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Human);
+        let is_question = step.node_kind() == Kind::Human;
         step.contract.is_none() && (is_question || is_confirmed(step))
     };
     let steps: Vec<_> = checked.verification.tree.steps.iter().filter(is_unseen).collect();

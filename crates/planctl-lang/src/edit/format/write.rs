@@ -480,8 +480,9 @@ mod tests {
 
     #[test]
     fn every_field_of_a_step_has_its_place() {
-        for word in Field::OF_STEPS {
-            assert!(Field::of_step(word).is_some_and(|field| ORDER.contains(&field)), "{word}");
+        // An exit code stands at the end of its contract.
+        for field in Field::of_steps().filter(|field| *field != Field::ExitCode) {
+            assert!(ORDER.contains(&field), "{field:?}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::refused;
 use crate::diagnostic::Diagnostic;
+use crate::edit::placeless::{strip_head, strip_step};
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::tree::parse::parse;
@@ -47,40 +48,25 @@ pub(super) fn one_step(proposal: &str) -> Result<String, Vec<Diagnostic>> {
 }
 
 /// Returns everything that a step says, blind to its place in the text and to the numbers of steps.
-pub(super) fn meaning_of_step(step: &StepTree) -> String {
-    let mut step = step.clone();
-    (step.number.value, step.end) = (StepNumber::Fixed(0), 0);
-    if let Some(contract) = &mut step.contract {
-        contract.line_starts.clear();
-    }
+pub(super) fn meaning_of_step(step: &StepTree) -> StepTree {
+    let mut step = strip_step(step.clone());
+    step.number.value = StepNumber::default();
     if let Some(needs) = &mut step.needs {
         needs.value.fill(0);
     }
     if let Some(when) = &mut step.when {
         when.value = without_numbers(&when.value);
     }
-    without_places(&format!("{step:?}"))
+    step
 }
 
 /// Returns everything that a plan says besides its steps, as [`meaning_of_step`] does.
-pub(super) fn meaning_of_plan(mut tree: PlanTree) -> String {
-    tree.steps.clear();
-    for line in tree.flow.iter_mut().flat_map(|flow| &mut flow.value) {
+pub(super) fn meaning_of_plan(tree: PlanTree) -> PlanTree {
+    let mut head = strip_head(tree);
+    for line in head.flow.iter_mut().flat_map(|flow| &mut flow.value) {
         line.value = without_numbers(&line.value);
     }
-    without_places(&format!("{tree:?}"))
-}
-
-/// Takes the places in the text out of the `Debug` output of a tree.
-fn without_places(text: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("Span { start: ") {
-        let end = rest[at..].find('}').map_or(rest.len(), |end| at + end);
-        left.push_str(&rest[..at]);
-        rest = &rest[end..];
-    }
-    left + rest
+    head
 }
 
 fn without_numbers(text: &str) -> String {

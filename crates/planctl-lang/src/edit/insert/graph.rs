@@ -13,9 +13,9 @@ use crate::syntax::Language;
 use crate::syntax::dot::{is_keyword, plain};
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned};
-use crate::tree::StepTree;
 use crate::tree::parse::parse;
-use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, nodes_of_plan, read, steps};
+use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, Written, nodes_of_plan, number_steps, read};
+use crate::tree::{OnFail, StepTree};
 
 /// The nodes to put into a graph, and their place.
 pub(super) struct Insertion<'w> {
@@ -43,17 +43,14 @@ pub(super) fn insert(
     after: u32,
     proposal: &str,
 ) -> Result<String, Vec<Diagnostic>> {
-    let (workflows, _) = read(source, language);
-    let tree = workflows.first().map(|workflow| steps(source, workflow));
-    let own =
-        tree.as_ref().and_then(|tree| tree.steps.iter().find(|step| step.fixed_number() == Some(after)));
-    let name = own.and_then(|step| step.node.as_deref());
-    let ([workflow], Some(name)) = (workflows.as_slice(), name) else {
+    let (mut workflows, _) = read(source, language);
+    workflows.iter_mut().for_each(number_steps);
+    let is_own = |node: &&NodeTree| node.step.is_some_and(|at| at + 1 == after as usize);
+    let own = workflows.first().and_then(|workflow| workflow.nodes.iter().find(is_own));
+    let ([workflow], Some(node)) = (workflows.as_slice(), own) else {
         return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
     };
-    let Some(node) = workflow.nodes.iter().find(|node| node.id.value == name) else {
-        return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
-    };
+    let name = &node.id.value;
     let nodes = proposed(workflow, proposal)?;
     if json::is_list(source, node) {
         return json::into_list(source, workflow, node, &nodes);
@@ -146,8 +143,16 @@ impl Insertion<'_> {
 fn nodes_said(own: &[NodeTree], more: &[NodeTree]) -> BTreeMap<String, (Kind, Vec<String>)> {
     let said = |node: &NodeTree| {
         let contracts = node.contracts.iter().map(|contract| contract.command.value.clone());
-        let keys = ["label", "prompt", "target", "on_fail", "timeout", "tool_command"];
-        let texts = keys.iter().filter_map(|key| Some(node.said.text(key)?.value.clone()));
+        let said = &node.attributes;
+        let texts = [
+            said.label.text(),
+            said.prompt.text(),
+            said.target.text(),
+            said.on_fail.text(),
+            said.timeout.text(),
+            said.tool_command.text(),
+        ];
+        let texts = texts.into_iter().flatten().map(|text| text.value.clone());
         (node.id.value.clone(), (node.kind.value, contracts.chain(texts).collect()))
     };
     own.iter().chain(more).map(said).collect()
@@ -159,7 +164,7 @@ fn edges_said(edges: &[EdgeTree]) -> Vec<String> {
         .map(|edge| {
             let condition = edge.condition.as_ref().map(|condition| condition.value.to_string());
             let label = edge.label.as_ref().map(|label| &label.value);
-            let more: Vec<_> = edge.said.iter().map(|(key, value)| (key, &value.value)).collect();
+            let more: Vec<_> = edge.attributes.iter().map(|(key, value)| (key, &value.value)).collect();
             let ends = (&edge.from.value, &edge.to.value);
             format!("{:?}", (ends, edge.on.value, condition, label, edge.weight, edge.loop_restart, more))
         })
@@ -200,7 +205,7 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
         let message = format!("no edge leads on from `{name}` when it passes");
         return refused(node.id.span, message, "put the step in by hand");
     };
-    let begins_anew = edge.loop_restart || edge.said.iter().next().is_some();
+    let begins_anew = edge.loop_restart || edge.attributes.iter().next().is_some();
     if leaving.len() == 1 && !begins_anew {
         return Ok(InsertPoint::Into(first));
     }
@@ -256,15 +261,11 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
             return edges_in_step_error(node.title());
         }
         node.id.value = free_name(&plain(node.title()).to_lowercase(), &mut taken);
-        node.said = node.said.without(&["max_retries", "on_fail"]);
+        (node.attributes.max_retries, node.attributes.on_fail) = <_>::default();
         if node.kind.value != Kind::Checkpoint {
             // Graphs have to state the policies that markdown leaves unsaid.
-            let policy = policy(step);
-            let said = match policy.retries {
-                0 => policy.then.verb().to_owned(),
-                retries => format!("retry({retries}), then {}", policy.then.verb()),
-            };
-            node.said.insert("on_fail", Spanned::new(said, Span::at(0)));
+            let policy = OnFail::from(policy(step));
+            node.attributes.on_fail = Written::of(Spanned::new(policy, Span::at(0)));
         }
         made.push(node);
     }

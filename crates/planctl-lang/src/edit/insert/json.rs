@@ -40,11 +40,8 @@ pub(super) fn into_list(
     let mut edits = vec![insert_entries(source, after.span, after.span, entries.collect())];
     let number = |name: &str| name.strip_prefix("step_")?.parse::<usize>().ok();
     let own = number(&after.id.value).unwrap_or_default();
-    let said = workflow.nodes.iter().map(|node| &node.said).chain([&workflow.said]);
-    for target in said.flat_map(|said| ["retry_target", "fallback_retry_target"].map(|key| said.text(key))) {
-        if let Some(target) = target
-            && let Some(later) = number(&target.value).filter(|number| *number > own)
-        {
+    for target in workflow.retry_targets() {
+        if let Some(later) = number(&target.value).filter(|number| *number > own) {
             let name = format!("step_{}", later + nodes.len());
             edits.push(Edit { span: target.span, replacement: literal(&name) });
         }

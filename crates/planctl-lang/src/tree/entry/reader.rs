@@ -7,13 +7,17 @@ use super::json::{name_of, scalar, span_of};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::dot::{Of, check_value_of, names_of};
 use crate::syntax::source::Source;
+use crate::syntax::values;
+use crate::syntax::written::{VerifyType, Written};
 use crate::text::limits::RETRIES;
 use crate::text::limits::{EDGES_MAX, STEPS_MAX};
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::workflow::{
-    EdgeTree, Kind, NamedContract, NodeTree, Workflow, on_named, read_condition, say_condition, with_command,
+    EdgeTree, Kind, NamedContract, NodeAttributes, NodeTree, Origin, Workflow, on_named, read_condition,
+    say_condition, with_command,
 };
+use crate::tree::{OnFail, Then};
 
 /// The keys of an entry that stand beside its steps or its graph.
 const ENTRY: [&str; 14] = [
@@ -123,7 +127,7 @@ impl Reader<'_> {
                 && let Some(value) = self.scalar(&format!("`{key}`"), &property.value)
                 && let Some(name) = check_value_of(Of::Graph, key, name_of(property), &value, &mut self.found)
             {
-                workflow.said.insert(name, value);
+                workflow.attributes.read(name, value);
             }
         }
     }
@@ -151,13 +155,15 @@ impl Reader<'_> {
         let end = Span::new(steps.range.end.saturating_sub(1), steps.range.end);
         let done = Spanned::new("done".to_owned(), end);
         let exit = NodeTree::new(done, end, Spanned::new(Kind::Exit, end));
+        let exit = NodeTree { origin: Origin::Order, ..exit };
         workflow.start = workflow.nodes.first().map(|first| first.id.clone());
         let ids: Vec<Spanned<String>> =
             workflow.nodes.iter().chain([&exit]).map(|node| node.id.clone()).collect();
         for pair in ids.windows(2) {
             if let [from, to] = pair {
                 let on = Spanned::new(On::Success, from.span);
-                workflow.edges.push(EdgeTree::new(from.clone(), to.clone(), from.span, on));
+                let edge = EdgeTree::new(from.clone(), to.clone(), from.span, on);
+                workflow.edges.push(EdgeTree { origin: Origin::Order, ..edge });
             }
         }
         workflow.nodes.push(exit);
@@ -222,15 +228,19 @@ impl Reader<'_> {
         }
         let name = escape(&node.id.value);
         let asked = [
-            ("escalate", "reason", "say what the person is to know: `\"reason\": \"…\"`"),
             (
-                "pace_level",
+                node.attributes.escalate.is_said(),
+                "reason",
+                "say what the person is to know: `\"reason\": \"…\"`",
+            ),
+            (
+                node.attributes.pace_level.is_said(),
                 "PACE level",
                 "write `\"pace_level\": \"contingent\"`, or another of primary, alternate, contingent, emergency",
             ),
         ];
-        for (key, what, help) in asked {
-            if node.said.text(key).is_none() {
+        for (is_said, what, help) in asked {
+            if !is_said {
                 let missing = Diagnostic::new(Code::P009, format!("node `{name}` has no {what}"));
                 self.found.push(missing.at(node.id.span, "").help(help));
             }
@@ -245,7 +255,7 @@ impl Reader<'_> {
         if let Some(kind) = Kind::from_word(&word.value) {
             return Spanned::new(kind, word.span);
         }
-        let words = Kind::ALL.map(Kind::word);
+        let words = Kind::words();
         let message = format!("`{}` is no type of node", escape(&word.value));
         let refused = Diagnostic::new(Code::P015, message).at(word.span, "");
         self.found.push(match nearest(&word.value, words) {
@@ -284,7 +294,7 @@ impl Reader<'_> {
                 }
                 "arguments" if property.value.as_object().is_some() => {
                     let span = span_of(&property.value);
-                    node.said.insert("arguments", Spanned::new(self.source.slice(span).to_owned(), span));
+                    node.attributes.arguments = Spanned::new(self.source.slice(span).to_owned(), span).into();
                 }
                 "class" => {
                     if let Some(classes) = self.scalar("`class`", &property.value) {
@@ -323,7 +333,7 @@ impl Reader<'_> {
             );
         };
         if let Some(name) = check_value_of(Of::Node, alias, key_span, &text, &mut self.found) {
-            node.said.insert(name, text);
+            node.attributes.read(name, text);
         }
     }
 
@@ -336,18 +346,18 @@ impl Reader<'_> {
             if let Some(text) = self.text(object, key)
                 && let Some(name) = check_value_of(Of::Node, name, text.span, &text, &mut self.found)
             {
-                node.said.insert(name, text);
+                node.attributes.read(name, text);
             }
         }
-        let needs_value = ["output_contains", "output_not_contains", "file_exists"];
-        match node.said.text("verify.type") {
-            None => self.missing(object, "type"),
-            Some(kind)
-                if needs_value.contains(&kind.value.as_str()) && node.said.text("verify.value").is_none() =>
-            {
-                self.missing(object, "value");
-            }
-            Some(_) => {}
+        let NodeAttributes { verify_type, verify_value, .. } = &node.attributes;
+        let needs_value = matches!(
+            verify_type.value(),
+            Some(VerifyType::OutputContains | VerifyType::OutputNotContains | VerifyType::FileExists)
+        );
+        if !verify_type.is_said() {
+            self.missing(object, "type");
+        } else if needs_value && !verify_value.is_said() {
+            self.missing(object, "value");
         }
     }
 
@@ -416,9 +426,9 @@ impl Reader<'_> {
                 continue;
             };
             match name {
-                "weight" => tree.weight = crate::syntax::dot::whole(&value.value).unwrap_or(0),
-                "loop_restart" => tree.loop_restart = crate::syntax::dot::flag(&value.value).unwrap_or(false),
-                name => tree.said.insert(name, value),
+                "weight" => tree.weight = values::whole(&value.value).unwrap_or(0),
+                "loop_restart" => tree.loop_restart = values::flag(&value.value).unwrap_or(false),
+                name => tree.attributes.read(name, value),
             }
         }
         tree
@@ -536,27 +546,22 @@ impl Reader<'_> {
 // X-13, H-36: `warn` of a step in a library, which holds where nothing is said, keeps the run at the step, which is tried again; a person is asked after the last
 // attempt. Only a step that is not required is passed over with a warning.
 fn stay_on_warn(node: &mut NodeTree, workflow: &Workflow) {
-    let is_lenient = ["required", "allow_partial"]
-        .into_iter()
-        .zip([false, true])
-        .any(|(key, is_lenient)| node.said.flag(key).is_some_and(|flag| flag.value == is_lenient));
-    let span = match node.said.text("on_fail") {
+    let said = &node.attributes;
+    let span = match said.on_fail.text() {
         Some(policy) if policy.value.trim() == "warn" => policy.span,
         Some(_) => return,
         None => node.id.span,
     };
-    if is_lenient {
+    if said.required.is(&false) || said.allow_partial.is(&true) {
         return;
     }
-    let says_how_often = node.said.text("max_retries").is_some()
-        || node.said.text("retry_policy").is_some()
-        || workflow.said.text("default_max_retries").is_some()
-        || workflow.said.text("retry_policy").is_some();
-    let policy = match says_how_often {
-        true => "escalate".to_owned(),
-        false => format!("retry({RETRIES}), then escalate"),
-    };
-    node.said.insert("on_fail", Spanned::new(policy, span));
+    let says_how_often = said.max_retries.is_said()
+        || said.retry_policy.is_said()
+        || workflow.attributes.default_max_retries.is_said()
+        || workflow.attributes.retry_policy.is_said();
+    let retries = (!says_how_often).then_some(RETRIES);
+    let policy = OnFail { retries, then: Some(Then::Escalate) };
+    node.attributes.on_fail = Written::of(Spanned::new(policy, span));
 }
 
 // Of a key that is given twice the last counts, as everywhere in JSON.

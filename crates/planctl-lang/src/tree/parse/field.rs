@@ -1,5 +1,7 @@
 //! Reads `**name:** value` lines and what follows them up to the next field.
 
+use std::time::Duration;
+
 use super::Reader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::markdown::LineKind;
@@ -199,9 +201,9 @@ impl Reader<'_> {
     }
 
     /// Reads a duration in seconds.
-    pub(super) fn duration(&mut self, known: Field, value: &Spanned<String>) -> Option<Spanned<u64>> {
+    pub(super) fn duration(&mut self, known: Field, value: &Spanned<String>) -> Option<Spanned<Duration>> {
         match values::duration(&value.value) {
-            Ok(seconds) => Some(Spanned::new(seconds, value.span)),
+            Ok(duration) => Some(Spanned::new(duration, value.span)),
             Err(unread) => {
                 let message = format!("`**{}:**` can't be read: {}", known.word(), unread.why);
                 self.report_value(

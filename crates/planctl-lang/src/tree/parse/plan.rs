@@ -7,7 +7,8 @@ use super::step::with_near;
 use super::{Reader, budget};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::markdown::LineKind;
-use crate::syntax::values::{self, priority_of};
+use crate::syntax::values;
+use crate::syntax::written::FieldValue as _;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
@@ -149,7 +150,7 @@ impl Reader<'_> {
 
     fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
         let word = value.value.to_lowercase();
-        let Some(priority) = priority_of(&word) else {
+        let Some(priority) = Priority::read(&word) else {
             let message = format!("`{}` is no priority", escape(&word));
             let near = nearest(&word, ["low", "normal", "high", "urgent"]);
             let help = near.map_or("write low, normal, high or urgent".into(), |near| {

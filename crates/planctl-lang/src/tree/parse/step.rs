@@ -9,24 +9,26 @@ use crate::syntax::values;
 use crate::text::near::{Nearest, nearest};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::parse::name_of;
-use crate::tree::workflow::ToolFields;
-use crate::tree::{ContractTree, Field, Form, StepKind, StepNumber, StepTree, WorkspaceMode};
+use crate::tree::workflow::{Kind, ToolFields};
+use crate::tree::{ContractTree, Field, Form, StepNumber, StepTree, WorkspaceMode};
 
-const KINDS: [(&str, StepKind); 9] = [
-    ("code", StepKind::Work(WorkKind::Code)),
-    ("review", StepKind::Work(WorkKind::Review)),
-    ("decision", StepKind::Decision),
-    ("human", StepKind::Human),
-    ("call", StepKind::Call),
-    ("checkpoint", StepKind::Checkpoint),
-    ("join", StepKind::Join),
-    ("escalate", StepKind::Escalate),
-    ("sub-plan", StepKind::SubPlan),
+const KINDS: [(&str, Kind, Option<WorkKind>); 9] = [
+    ("code", Kind::Task, Some(WorkKind::Code)),
+    ("review", Kind::Task, Some(WorkKind::Review)),
+    ("decision", Kind::Decision, None),
+    ("human", Kind::Human, None),
+    ("call", Kind::Call, None),
+    ("checkpoint", Kind::Checkpoint, None),
+    ("join", Kind::Join, None),
+    ("escalate", Kind::Escalate, None),
+    ("sub-plan", Kind::SubPlan, None),
 ];
 
 /// Returns a kind of step as authors write it.
-pub(crate) fn kind_word(kind: StepKind) -> &'static str {
-    KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word)
+pub(crate) fn kind_word(kind: Kind, work: WorkKind) -> &'static str {
+    let is_kind =
+        |(_, known, of): &&(&str, Kind, Option<WorkKind>)| *known == kind && of.is_none_or(|of| of == work);
+    KINDS.iter().find(is_kind).map_or("", |(word, ..)| word)
 }
 
 impl Reader<'_> {
@@ -86,12 +88,12 @@ impl Reader<'_> {
             Field::OnFail => self.take_on_fail(value),
             Field::ExitCode => self.take_exit_code_field(value),
             Field::Timeout => {
-                let seconds = self.duration(known, &value);
-                self.on_step(|step| step.timeout = seconds);
+                let limit = self.duration(known, &value);
+                self.on_step(|step| step.timeout = limit);
             }
             Field::ContractTimeout => {
-                let seconds = self.duration(known, &value);
-                self.on_step(|step| step.contract_timeout = seconds);
+                let limit = self.duration(known, &value);
+                self.on_step(|step| step.contract_timeout = limit);
             }
             Field::Guard => self.take_guard(value),
             Field::JudgeBy => self.on_step(|step| step.judge_by = Some(value)),
@@ -145,7 +147,7 @@ impl Reader<'_> {
             // A list in words makes several steps of a template; one that refers to a result is gone through when it runs.
             fields.for_each =
                 step.for_each.take_if(|list| list.value.contains("${") || list.value.starts_with('['));
-            let is_call = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Call);
+            let is_call = step.node_kind() == Kind::Call;
             let name = name_of(step);
             let at = fields.tool.as_ref().or(fields.server.as_ref()).or(fields.arguments.as_ref());
             let at = at.map_or(step.heading, |field| field.span);
@@ -207,11 +209,13 @@ impl Reader<'_> {
 
     fn take_kind(&mut self, value: Spanned<String>) {
         let word = value.value.to_lowercase().replace('_', "-");
-        match KINDS.iter().find(|(name, _)| *name == word) {
-            Some((_, kind)) => self.on_step(|step| step.kind = Some(Spanned::new(*kind, value.span))),
+        match KINDS.iter().find(|(name, ..)| *name == word) {
+            Some((_, kind, work)) => self.on_step(|step| {
+                (step.kind, step.work) = (Some(Spanned::new(*kind, value.span)), *work);
+            }),
             None => {
-                let near = nearest(&word, KINDS.iter().map(|(name, _)| *name));
-                let list = KINDS.map(|(name, _)| name).join(", ");
+                let near = nearest(&word, KINDS.iter().map(|(name, ..)| *name));
+                let list = KINDS.map(|(name, ..)| name).join(", ");
                 let help = near
                     .map_or(format!("the types are {list}"), |near| format!("did you mean `{}`?", near.word));
                 let message = format!("`{}` is no type of step", escape(&value.value));

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use planctl_engine::condition::{Clause, Condition, Key, STATUS_WORDS, StepField, Test};
 
 use super::lint::{OF_A_KIND_MAX, Shape};
-use super::tree::Workflow;
+use super::tree::{Workflow, reached};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::condition;
+use crate::syntax::dot::NodeAttributes;
+use crate::syntax::written::Written;
 use crate::text::near::nearest;
-use crate::text::{Span, escape};
+use crate::text::{Span, Spanned, escape};
 
 /// A condition.
 pub(super) struct Asked {
@@ -35,7 +36,8 @@ impl Asked {
         let Key::Step { node: name, .. } = &clause.key else { return None };
         let by = self.by.filter(|_| shape.language.is_none())?;
         let other = *shape.places.get(name.as_str())?;
-        if (by == other && !self.is_before) || comes_before(shape, other, by) {
+        let mut before = reached(shape.back.len(), [by], |at| shape.back[at].iter().copied());
+        if (by == other && !self.is_before) || before.any(|before| before == other) {
             return None;
         }
         let (own, name) = (shape.named(shape.node(by)), escape(name));
@@ -64,32 +66,13 @@ pub(super) fn conditions(shape: &Shape<'_>) -> Vec<Asked> {
     }
     // Graphs of other languages have their conditions on edges.
     for (at, node) in shape.workflow.nodes.iter().enumerate().filter(|_| shape.language.is_none()) {
-        let Some(when) = node.said.text("when") else { continue };
         // One that can't be read was reported.
-        let Ok(reading) = condition::read(&when.value) else { continue };
-        let place = |clause: &Span| Span::new(when.span.start + clause.start, when.span.start + clause.end);
+        let Some(Spanned { value: reading, span }) = node.attributes.when.spanned() else { continue };
+        let place = |clause: &Span| Span::new(span.start + clause.start, span.start + clause.end);
         let clauses = reading.clauses.iter().map(place).collect();
-        let condition = reading.condition;
-        all.push(Asked { condition, span: when.span, clauses, by: Some(at), is_before: true });
+        all.push(Asked { condition: reading.condition, span, clauses, by: Some(at), is_before: true });
     }
     all
-}
-
-// Says whether a path leads from one node to another.
-fn comes_before(shape: &Shape<'_>, one: usize, other: usize) -> bool {
-    let mut seen = vec![false; shape.back.len()];
-    let mut open = vec![other];
-    while let Some(at) = open.pop() {
-        for from in &shape.back[at] {
-            if *from == one {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[*from], true) {
-                open.push(*from);
-            }
-        }
-    }
-    false
 }
 
 /// The values that every run's context has (X2, H2).
@@ -199,8 +182,10 @@ fn meant_status(word: &str) -> Option<&'static str> {
 
 // A name in any prompt or command may well be written by it.
 fn words_of_prompts(workflow: &Workflow) -> BTreeSet<&str> {
-    let keys = ["prompt", "tool_command", "command", "label"];
-    let texts = workflow.nodes.iter().flat_map(|node| keys.map(|key| node.said.text(key)));
+    let texts = workflow.nodes.iter().flat_map(|node| {
+        let NodeAttributes { prompt, tool_command, command, label, .. } = &node.attributes;
+        [prompt, tool_command, command, label].map(Written::text)
+    });
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     texts
         .flatten()

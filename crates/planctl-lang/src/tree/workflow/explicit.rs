@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 use planctl_engine::condition::Condition;
 
-use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use crate::syntax::condition;
+use super::tree::{EdgeTree, Kind, NodeTree, Origin, Workflow};
 use crate::text::Spanned;
 
 /// Returns a plan's graph with every fork, join and decision that its steps imply.
 pub(super) fn explicit(workflow: &Workflow) -> Workflow {
-    let mut made = Made { workflow: workflow.clone() };
+    let mut made = Made { workflow: workflow.clone(), origin: Origin::When };
     made.applies();
+    made.origin = Origin::Needs;
     let concurrent = Concurrent::of(&made.workflow);
     made.joins(&concurrent);
     made.forks();
@@ -24,20 +24,24 @@ pub(super) fn explicit(workflow: &Workflow) -> Workflow {
 
 struct Made {
     workflow: Workflow,
+    /// Why the nodes and edges are there that are made at the moment.
+    origin: Origin,
 }
 
 impl Made {
     fn add(&mut self, name: String, title: String, kind: Kind, beside: &NodeTree) {
         let here = beside.id.span;
-        let mut node = NodeTree::new(Spanned::new(name, here), beside.span, Spanned::new(kind, here));
-        node.said.insert("label", Spanned::new(title, here));
+        let node = NodeTree::new(Spanned::new(name, here), beside.span, Spanned::new(kind, here));
+        let mut node = NodeTree { origin: self.origin, ..node };
+        node.attributes.label = Spanned::new(title, here).into();
         self.workflow.nodes.push(node);
     }
 
     fn connect(&mut self, from: &str, to: &str, on: On, beside: &NodeTree) -> &mut EdgeTree {
         let here = beside.id.span;
         let name = |name: &str| Spanned::new(name.to_owned(), here);
-        self.workflow.edges.push(EdgeTree::new(name(from), name(to), here, Spanned::new(on, here)));
+        let edge = EdgeTree::new(name(from), name(to), here, Spanned::new(on, here));
+        self.workflow.edges.push(EdgeTree { origin: self.origin, ..edge });
         let last = self.workflow.edges.len() - 1;
         &mut self.workflow.edges[last]
     }
@@ -61,9 +65,8 @@ impl Made {
             }
             self.add(ask.clone(), format!("does step {id} apply?"), Kind::Decision, &node);
             self.add(past.clone(), format!("after step {id}"), Kind::Decision, &node);
-            let place = node.said.text("when").map_or(node.id.span, |when| when.span);
             // The condition decides on every edge that leads here, also on one for a failure.
-            let condition = Some(Spanned::new(condition, place));
+            let condition = Some(condition);
             self.connect(&ask, id, On::Success, &node).condition.clone_from(&condition);
             self.connect(&ask, id, On::Fail, &node).condition = condition;
             self.connect(&ask, &past, On::Always, &node);
@@ -92,7 +95,7 @@ impl Made {
                 .filter_map(|edge| places.get(&self.workflow.edges[*edge].from.value).copied())
                 .collect();
             let from: Vec<usize> = from.into_iter().collect();
-            let needs = node.said.list("needs").len() > 1;
+            let needs = node.attributes.needs.value().is_some_and(|needs| needs.len() > 1);
             let is_awaited = from.len() > 1 && (needs || concurrent.has_pair(&from, *place));
             if node.kind.value == Kind::Join || !is_awaited {
                 continue;
@@ -145,10 +148,10 @@ impl Made {
     }
 }
 
-/// Reads the condition under which a step applies; one that can't be read was reported.
-fn when(node: &NodeTree) -> Option<Condition> {
-    let said = node.said.text("when")?;
-    Some(condition::read(&said.value).ok()?.condition).filter(|condition| !condition.is_always())
+/// Returns the condition under which a step applies; one that can't be read was reported.
+fn when(node: &NodeTree) -> Option<Spanned<Condition>> {
+    let when = node.attributes.when.spanned()?;
+    Some(Spanned::new(when.value.condition, when.span)).filter(|when| !when.value.is_always())
 }
 
 /// Says whether an edge leads on from every success.

@@ -8,9 +8,6 @@ use crate::facts::{Facts, FileFact};
 use crate::text::paths::leaves_workspace;
 use crate::text::{Spanned, escape};
 
-/// The attribute with the folder.
-pub(super) const FOLDER: &str = "stack.child_workdir";
-
 /// Returns the folder in which a sub-plan works, as it is kept; nothing where that is the one around it.
 pub(crate) fn folder(workflow: &Workflow, node: &NodeTree) -> Option<String> {
     kept(&said_for(workflow, node)?.value)
@@ -18,7 +15,7 @@ pub(crate) fn folder(workflow: &Workflow, node: &NodeTree) -> Option<String> {
 
 /// Returns the folder of a sub-plan as it is written: its own, or its graph's.
 pub(super) fn said_for<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
-    node.said.text(FOLDER).or_else(|| workflow.said.text(FOLDER))
+    node.attributes.child_workdir.text().or(workflow.attributes.child_workdir.text())
 }
 
 /// Returns a folder in its shortest form; nothing where that is the one it is relative to.
@@ -33,9 +30,10 @@ fn kept(said: &str) -> Option<String> {
 /// Returns each place that names a folder of a sub-plan: those of nodes, and the graph's where a node goes by it.
 fn said(workflow: &Workflow) -> Vec<&Spanned<String>> {
     let of_kind = || workflow.nodes.iter().filter(|node| node.kind.value == Kind::SubPlan);
-    let mut said: Vec<&Spanned<String>> = of_kind().filter_map(|node| node.said.raw(FOLDER)).collect();
-    if of_kind().any(|node| node.said.raw(FOLDER).is_none()) {
-        said.extend(workflow.said.raw(FOLDER));
+    let mut said: Vec<&Spanned<String>> =
+        of_kind().filter_map(|node| node.attributes.child_workdir.raw()).collect();
+    if of_kind().any(|node| node.attributes.child_workdir.raw().is_none()) {
+        said.extend(workflow.attributes.child_workdir.raw());
     }
     said
 }

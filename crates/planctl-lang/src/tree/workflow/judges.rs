@@ -1,26 +1,18 @@
 //! Judges of steps: whom they may be, and that their word does not stand alone (P-71).
 
-use std::collections::BTreeSet;
-
-use super::tree::{NodeTree, Workflow, is_confirmed};
+use super::tree::{Kind, Workflow, is_confirmed, marked};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::{Facts, Judges};
 use crate::text::{Span, escape};
 use crate::tree::parse::name_of;
-use crate::tree::{PlanTree, StepKind, StepTree};
+use crate::tree::{PlanTree, StepTree};
 
 /// Holds the judges of a plan to the configuration.
 pub(crate) fn lint_there(tree: &PlanTree, workflow: &Workflow, facts: &Facts, found: &mut Vec<Diagnostic>) {
-    let confirmed: BTreeSet<&str> = workflow
-        .nodes
-        .iter()
-        .filter(|node| is_confirmed(node))
-        .map(|node: &NodeTree| node.id.value.as_str())
-        .collect();
-    for step in &tree.steps {
+    let confirmed = workflow.nodes.iter().filter(|node| is_confirmed(node)).filter_map(|node| node.step);
+    let confirmed = marked(tree.steps.len(), confirmed);
+    for (step, is_confirmed) in tree.steps.iter().zip(confirmed) {
         let mut of_step = Vec::new();
-        let number = step.number_text();
-        let is_confirmed = confirmed.contains(step.node.as_deref().unwrap_or(&number));
         lint_step(step, is_confirmed, facts, &mut of_step);
         found.extend(of_step.into_iter().map(|finding| finding.step(name_of(step))));
     }
@@ -34,7 +26,7 @@ fn lint_step(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec
         }
         return;
     };
-    if let Some(kind) = step.kind.as_ref().filter(|kind| !matches!(kind.value, StepKind::Work(_))) {
+    if let Some(kind) = step.kind.as_ref().filter(|kind| kind.value != Kind::Task) {
         let idle = Diagnostic::new(Code::P015, "only the work of an agent is judged");
         let idle = idle.at(judge.span, "nobody would be asked this").at(kind.span, "because of this type");
         found.push(idle.help("make it a field of the step whose work it is about"));

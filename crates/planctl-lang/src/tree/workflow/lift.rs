@@ -2,14 +2,14 @@
 
 use planctl_engine::{
     Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeId, NodeKind, Profile,
-    Question, SubPlan, Subscription, Task, WorkKind,
+    Question, SubPlan, Task, WorkKind,
 };
 
-use super::folders::FOLDER;
-use super::sub_plans::{APPROVAL, FILE};
-use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Said, Workflow};
-use crate::syntax::values::ask_deadline_words;
+use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
+use crate::syntax::dot::{EdgeAttributes, NodeAttributes};
+use crate::syntax::written::{ExitResult, FieldWords, Text, VerifyType, Written};
 use crate::text::{Span, Spanned};
+use crate::tree::WorkspaceMode;
 
 /// Makes the tree of a graph: the start first, then the steps as they are numbered, then what else is there.
 pub fn of_graph(graph: &Graph) -> Workflow {
@@ -22,8 +22,8 @@ pub fn of_part(graph: &Graph, is_wanted: impl Fn(&NodeId) -> bool) -> Workflow {
     let edges = graph.edges().iter().filter(|edge| is_wanted(&edge.from) && is_wanted(&edge.to));
     nodes.sort_by_key(|node| (node.id != *graph.start(), node.step().unwrap_or(u32::MAX)));
     Workflow {
-        title: Some(plain(graph.title())),
-        start: Some(plain(graph.start().as_str())),
+        title: Some(name(graph.title())),
+        start: Some(name(graph.start().as_str())),
         nodes: nodes.into_iter().map(node_tree).collect(),
         edges: edges.map(edge_tree).collect(),
         ..Workflow::default()
@@ -31,78 +31,91 @@ pub fn of_part(graph: &Graph, is_wanted: impl Fn(&NodeId) -> bool) -> Workflow {
 }
 
 /// Wraps what has no place in a text.
-fn plain<T: Into<String>>(text: T) -> Spanned<String> {
-    Spanned::new(text.into(), Span::at(0))
+fn plain<T>(value: T) -> Spanned<T> {
+    Spanned::new(value, Span::at(0))
+}
+
+fn name(name: &str) -> Spanned<String> {
+    plain(name.to_owned())
+}
+
+/// Says a text, unless it is empty.
+fn text(text: &str) -> Written<Text> {
+    Some(name(text)).filter(|text| !text.value.is_empty()).into()
+}
+
+fn text_of(said: &Option<String>) -> Written<Text> {
+    text(said.as_deref().unwrap_or_default())
+}
+
+fn value<T: FieldWords>(value: impl Into<Option<T>>) -> Written<T> {
+    value.into().map(plain).into()
+}
+
+fn list<T: Clone>(entries: &[T]) -> Written<Vec<T>>
+where
+    Vec<T>: FieldWords,
+{
+    value(Some(entries.to_vec()).filter(|entries| !entries.is_empty()))
 }
 
 fn node_tree(node: &Node) -> NodeTree {
-    let mut tree =
-        NodeTree::new(plain(node.id.as_str()), Span::at(0), Spanned::new(kind_of(&node.kind), Span::at(0)));
+    let mut tree = NodeTree::new(name(node.id.as_str()), Span::at(0), plain(kind_of(&node.kind)));
     if node.title != node.id.as_str() {
-        tree.said.insert("label", plain(node.title.as_str()));
+        tree.attributes.label = Written::read(name(&node.title));
     }
-    let mut say = |key: &'static str, value: String| {
-        if !value.is_empty() {
-            tree.said.insert(key, plain(value));
-        }
-    };
+    let said = &mut tree.attributes;
     if let Some(profile) = &node.profile {
-        profile_said(profile, &mut say);
+        say_profile(profile, said);
     }
     let waits = ["standard", "aggressive", "linear", "patient"].into_iter().find(|word| {
         node.backoff.is_some() && Backoff::from_word(word).is_some_and(|(own, _)| own == node.backoff)
     });
-    say("retry_policy", waits.unwrap_or_default().to_owned());
-    say("ask_deadline", node.ask_deadline.map(ask_deadline_words).unwrap_or_default());
+    said.ask_deadline = value(node.ask_deadline);
+    said.retry_policy = waits.map(|word| Written::read(name(word))).unwrap_or_default();
     match &node.kind {
         NodeKind::Task(task) => {
-            task_said(task, &mut say);
-            contract_said(&task.contract, &mut say);
+            say_task(task, said);
             let command = Some(task.contract.command.as_str()).filter(|command| !command.is_empty());
             if node.confirmation.is_some() && command.is_some() {
-                say("verify.type", "manual".to_owned());
+                said.verify_type = value(VerifyType::Manual);
             }
             if let Some(judge) = &task.contract.judge {
-                say("judge", judge.question.clone());
-                say("judge_by", judge.by.clone());
+                (said.judge, said.judge_by) = (text(&judge.question), text(&judge.by));
             }
             if command.is_some() || node.confirmation.is_some() {
-                let command = plain(command.unwrap_or("none"));
+                let command = name(command.unwrap_or("none"));
                 tree.contracts.push(NamedContract { name: None, command });
             }
         }
         NodeKind::Call(call) => {
-            say("target", call.role.as_ref().map(|role| role.as_str().to_owned()).unwrap_or_default());
-            say("tool_command", call.contract.command.clone());
-            say("max_retries", more_than(0, call.max_retries));
-            contract_said(&call.contract, &mut say);
+            said.target = call.role.as_ref().map(|role| text(role.as_str())).unwrap_or_default();
+            said.tool_command = text(&call.contract.command);
+            said.max_retries = more_than_none(call.max_retries);
+            said.expect_exit = expect_exit(&call.contract);
         }
         NodeKind::Decision(choice) => {
-            say("description", choice.description.clone().unwrap_or_default());
+            said.description = text_of(&choice.description);
             if let Some(command) = &choice.command {
-                say("command", command.command.clone());
-                contract_said(command, &mut say);
+                said.command = text(&command.command);
+                said.expect_exit = expect_exit(command);
             }
         }
-        NodeKind::Human(question) => question_said(question, &mut say),
+        NodeKind::Human(question) => say_question(question, said),
         NodeKind::Fork(fork) => {
-            say("max_parallel", fork.max.map(|most| most.to_string()).unwrap_or_default());
-            say("workspace", if fork.in_worktree { "worktree".to_owned() } else { String::new() });
+            said.max_parallel = value(fork.max);
+            said.workspace = value(fork.in_worktree.then_some(WorkspaceMode::Worktree));
         }
-        NodeKind::SubPlan(plan) => sub_plan_said(plan, &mut say),
+        NodeKind::SubPlan(plan) => say_sub_plan(plan, said),
         NodeKind::Join(join) => {
-            if join.policy == JoinPolicy::Any {
-                say("join_policy", "first_success".to_owned());
-            }
-            if join.partial {
-                say("allow_partial", "true".to_owned());
-            }
+            said.join_policy = value(Some(join.policy).filter(|policy| *policy == JoinPolicy::Any));
+            said.allow_partial = value(join.partial.then_some(true));
         }
         NodeKind::Escalate { reason, pace_level } => {
-            say("escalate", reason.clone().unwrap_or_else(|| node.title.clone()));
-            say("pace_level", pace_level.map(|level| level.word().to_owned()).unwrap_or_default());
+            said.escalate = text(reason.as_ref().unwrap_or(&node.title));
+            said.pace_level = value(*pace_level);
         }
-        NodeKind::Exit { success: false } => say("result", "failed".to_owned()),
+        NodeKind::Exit { success: false } => said.result = value(ExitResult::Failed),
         NodeKind::Start | NodeKind::Checkpoint | NodeKind::Exit { success: true } => {}
     }
     tree
@@ -124,83 +137,61 @@ fn kind_of(kind: &NodeKind) -> Kind {
     }
 }
 
-fn question_said(question: &Question, say: &mut impl FnMut(&'static str, String)) {
-    say("prompt", question.text.clone());
-    if let Some(usual) = &question.usual {
-        say("human.default_choice", usual.clone());
-    }
+fn say_question(question: &Question, said: &mut NodeAttributes) {
+    said.prompt = text(&question.text);
+    said.default_choice = text_of(&question.usual);
     if let Some(default) = &question.default {
-        say("human.default_choice", default.answer.clone());
-        say("timeout", format!("{}s", default.after.as_secs()));
+        said.default_choice = text(&default.answer);
+        said.timeout = value(default.after);
     }
 }
 
-fn sub_plan_said(plan: &SubPlan, say: &mut impl FnMut(&'static str, String)) {
-    say(FILE, plan.path.clone());
-    say(FOLDER, plan.folder.clone().unwrap_or_default());
-    if plan.approval == ChildApproval::Inherit {
-        say(APPROVAL, plan.approval.word().to_owned());
-    }
+fn say_sub_plan(plan: &SubPlan, said: &mut NodeAttributes) {
+    said.child_dotfile = text(&plan.path);
+    said.child_workdir = text_of(&plan.folder);
+    said.child_approval = value(Some(plan.approval).filter(|approval| *approval == ChildApproval::Inherit));
     if let Some(until) = &plan.until {
-        say("manager.stop_condition", until.to_string());
-        say("manager.max_cycles", plan.cycles.to_string());
+        said.stop_condition = value(until.clone());
+        said.max_cycles = value(plan.cycles);
     }
 }
 
-fn profile_said(profile: &Profile, say: &mut impl FnMut(&'static str, String)) {
-    let text = |said: &Option<String>| said.clone().unwrap_or_default();
-    say("profile", text(&profile.name));
-    say("llm_model", text(&profile.model));
-    say("llm_provider", text(&profile.provider));
-    say("reasoning_effort", text(&profile.effort));
-    say("thread_id", text(&profile.thread));
-    let fidelity = profile.fidelity.filter(|fidelity| *fidelity != Fidelity::Compact);
-    say("fidelity", fidelity.map(|fidelity| fidelity.word().to_owned()).unwrap_or_default());
+fn say_profile(profile: &Profile, said: &mut NodeAttributes) {
+    said.profile = text_of(&profile.name);
+    said.llm_model = text_of(&profile.model);
+    said.llm_provider = text_of(&profile.provider);
+    said.reasoning_effort = text_of(&profile.effort);
+    said.thread_id = text_of(&profile.thread);
+    said.fidelity = value(profile.fidelity.filter(|fidelity| *fidelity != Fidelity::Compact));
 }
 
-fn task_said(task: &Task, say: &mut impl FnMut(&'static str, String)) {
-    say("prompt", task.prompt.clone());
-    say("target", task.role.as_str().to_owned());
-    say("max_retries", more_than(0, task.max_retries));
-    let subscriptions = task.subscriptions.iter().map(|subscription| match subscription {
-        Subscription::File { path } => format!("file:{path}"),
-        Subscription::Topic { name } => format!("topic:{name}"),
-    });
-    say("subscriptions", subscriptions.collect::<Vec<_>>().join("\n"));
-    say("protects", task.protects.join("\n"));
-    say("locks", task.locks.join("\n"));
-    if task.work == WorkKind::Review {
-        say("work", "review".to_owned());
-    }
+fn say_task(task: &Task, said: &mut NodeAttributes) {
+    said.prompt = text(&task.prompt);
+    said.target = text(task.role.as_str());
+    said.max_retries = more_than_none(task.max_retries);
+    said.subscriptions = list(&task.subscriptions);
+    said.protects = list(&task.protects);
+    said.locks = list(&task.locks);
+    said.work = value(Some(task.work).filter(|work| *work == WorkKind::Review));
+    said.expect_exit = expect_exit(&task.contract);
 }
 
-fn contract_said(contract: &Contract, say: &mut impl FnMut(&'static str, String)) {
-    if contract.expect != 0 {
-        say("expect_exit", contract.expect.to_string());
-    }
+fn expect_exit(contract: &Contract) -> Written<u8> {
+    value(Some(contract.expect).filter(|code| *code != 0))
 }
 
-/// Writes a number where it is another than what counts in any case.
-fn more_than(default: u16, count: u16) -> String {
-    if count == default { String::new() } else { count.to_string() }
+fn more_than_none(count: u16) -> Written<u16> {
+    value(Some(count).filter(|count| *count > 0))
 }
 
 fn edge_tree(edge: &Edge) -> EdgeTree {
-    let on = Spanned::new(edge.on, Span::at(0));
-    let mut said = Said::default();
     let carry = edge.carry.as_deref().cloned().unwrap_or_default();
-    if let Some(fidelity) = carry.fidelity {
-        said.insert("fidelity", plain(fidelity.word()));
-    }
-    if let Some(thread) = carry.thread {
-        said.insert("thread_id", plain(thread));
-    }
     EdgeTree {
-        said,
-        condition: edge.when.clone().map(|when| Spanned::new(when, Span::at(0))),
-        label: edge.label.as_deref().map(plain),
+        attributes: EdgeAttributes { fidelity: value(carry.fidelity), thread_id: text_of(&carry.thread) },
+        condition: edge.when.clone().map(plain),
+        label: edge.label.as_deref().map(name),
         weight: i64::from(edge.weight),
         loop_restart: edge.restart.is_some(),
-        ..EdgeTree::new(plain(edge.from.as_str()), plain(edge.to.as_str()), Span::at(0), on)
+        ..EdgeTree::new(name(edge.from.as_str()), name(edge.to.as_str()), Span::at(0), plain(edge.on))
     }
 }

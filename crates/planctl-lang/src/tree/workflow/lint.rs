@@ -5,7 +5,9 @@ mod structure;
 
 use std::collections::BTreeMap;
 
-use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use planctl_engine::JoinPolicy;
+
+use super::tree::{EdgeTree, Kind, NodeTree, Workflow, marked, nodes_before, reached};
 use super::{asked, folders};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Language;
@@ -33,13 +35,16 @@ pub(super) struct Shape<'w> {
 
 impl<'w> Shape<'w> {
     pub(super) fn of(workflow: &'w Workflow, language: Option<Language>) -> Shape<'w> {
-        let out_edges = workflow.out_edges();
-        let mut back = vec![Vec::new(); out_edges.len()];
-        for (from, out_edges) in out_edges.iter().enumerate() {
-            for (to, _) in out_edges {
-                back[*to].push(from);
-            }
-        }
+        Shape::of_edges(workflow, language, workflow.out_edges())
+    }
+
+    /// Makes the shape of a graph that has these edges alone.
+    pub(super) fn of_edges(
+        workflow: &'w Workflow,
+        language: Option<Language>,
+        out_edges: Vec<Vec<(usize, &'w EdgeTree)>>,
+    ) -> Shape<'w> {
+        let back = nodes_before(&out_edges);
         Shape { workflow, out_edges, back, entry: workflow.entry(), language, places: workflow.places() }
     }
 
@@ -71,31 +76,22 @@ impl<'w> Shape<'w> {
         self.workflow.nodes.iter().filter(move |node| node.kind.value == kind)
     }
 
-    /// Returns the nodes that a search from some reaches, along edges or against them.
+    /// Says of each node whether a search from some comes to it, along edges or against them.
     fn reachable_from(&self, from: impl IntoIterator<Item = usize>, is_back: bool) -> Vec<bool> {
-        let mut seen = vec![false; self.out_edges.len()];
-        let mut open: Vec<usize> = from.into_iter().collect();
-        for at in &open {
-            seen[*at] = true;
-        }
-        while let Some(at) = open.pop() {
-            let next: Vec<usize> = if is_back { self.back[at].clone() } else { self.next(at) };
-            for to in next {
-                if !seen[to] {
-                    seen[to] = true;
-                    open.push(to);
-                }
-            }
-        }
-        seen
+        let next = |at: usize| match is_back {
+            true => self.back[at].clone(),
+            false => self.out_edges[at].iter().map(|(to, _)| *to).collect(),
+        };
+        let (count, from) = (self.out_edges.len(), Vec::from_iter(from));
+        marked(count, from.iter().copied().chain(reached(count, from.clone(), next)))
     }
 
     /// Says whether a run may come from a node to an end without visiting another. All branches of a fork run, so that a fork
     /// is passed only where each branch can go past the node, unless a join waits for the first alone.
     fn leads_past(&self, entry: usize, node: usize, ends: &[usize]) -> bool {
         let waits_for_all = |node: &NodeTree| {
-            let policy = node.said.text("join_policy").map(|policy| policy.value.as_str());
-            matches!(policy, None | Some("wait_all" | "all"))
+            let policy = &node.attributes.join_policy;
+            !policy.is_said() || policy.is(&JoinPolicy::All)
         };
         let are_all = self.workflow.nodes.iter().all(waits_for_all);
         let needed = |at: usize| {
@@ -117,11 +113,6 @@ impl<'w> Shape<'w> {
             }
         }
         needed[entry] == 0
-    }
-
-    // A goal gate that fails, and attempts that are used up, lead back to where it is said.
-    fn next(&self, at: usize) -> Vec<usize> {
-        self.out_edges[at].iter().map(|(to, _)| *to).collect()
     }
 }
 

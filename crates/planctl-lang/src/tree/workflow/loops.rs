@@ -15,26 +15,19 @@ const NAMES_MAX: usize = 12;
 
 /// Finds the loops in which no node says how often it may be entered, and none asks a person.
 pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
-    if shape.workflow.said.text("max_visits").is_some() {
+    if shape.workflow.attributes.max_visits.is_said() {
         return;
     }
     // An edge that begins the run anew does so only so often, and nothing of the loop before is left.
-    let mut within =
-        Shape { out_edges: shape.out_edges.clone(), ..Shape::of(shape.workflow, shape.language) };
-    for out_edges in &mut within.out_edges {
+    let mut out_edges = shape.out_edges.clone();
+    for out_edges in &mut out_edges {
         out_edges.retain(|(_, edge)| !edge.loop_restart);
     }
-    within.back = vec![Vec::new(); within.out_edges.len()];
-    for (from, out_edges) in within.out_edges.iter().enumerate() {
-        for (to, _) in out_edges {
-            within.back[*to].push(from);
-        }
-    }
-    let shape = &within;
+    let shape = &Shape::of_edges(shape.workflow, shape.language, out_edges);
     let is_free = |at: usize| {
         let node = shape.node(at);
         let asks = matches!(node.kind.value, Kind::Human | Kind::Escalate | Kind::Exit);
-        !asks && node.said.text("max_visits").is_none()
+        !asks && !node.attributes.max_visits.is_said()
     };
     let free: Vec<bool> = (0..shape.out_edges.len()).map(is_free).collect();
     for part in strongly_connected(shape, &free).into_iter().take(LOOPS_MAX) {

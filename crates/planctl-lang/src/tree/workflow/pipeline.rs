@@ -9,8 +9,9 @@ use super::tool_calls::with_command;
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition;
-use crate::syntax::dot::{self, Of, Pipeline, PipelineEdge, PipelineNode, names_of};
+use crate::syntax::dot::{Of, Pipeline, PipelineEdge, PipelineNode, names_of};
 use crate::syntax::source::Source;
+use crate::syntax::values;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 
@@ -33,7 +34,7 @@ pub(super) fn workflow(source: &Source, pipeline: &Pipeline, found: &mut Vec<Dia
     workflow.title = pipeline.get("label").map(|attr| attr.value.clone());
     for name in names_of(Of::Graph) {
         if let Some(attr) = pipeline.get(name) {
-            workflow.said.insert(name, attr.value.clone());
+            workflow.attributes.read(name, attr.value.clone());
         }
     }
     workflow.nodes = pipeline.nodes.iter().map(|node| tree_of(node, found)).collect();
@@ -56,11 +57,11 @@ fn tree_of(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> NodeTree {
     let mut tree = NodeTree::new(node.name.clone(), node.span, kind);
     for name in names_of(Of::Node) {
         if let Some(attr) = node.get(name) {
-            tree.said.insert(name, attr.value.clone());
+            tree.attributes.read(name, attr.value.clone());
         }
     }
     for (property, value) in &node.styled {
-        tree.said.insert(property, Spanned::new(value.clone(), node.name.span));
+        tree.attributes.read(property, Spanned::new(value.clone(), node.name.span));
     }
     tree.classes.clone_from(&node.classes);
     tree.contracts = contracts(node);
@@ -150,7 +151,7 @@ fn shape_kind(shape: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Kind {
 }
 
 fn unknown_type(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
-    let words = Kind::ALL.map(Kind::word);
+    let words = Kind::words();
     let message = format!("`{}` is no type of node that planctl knows", escape(&value.value));
     let finding = Diagnostic::new(Code::P314, message).at(value.span, "the shape decides");
     found.push(match nearest(&value.value, words) {
@@ -204,12 +205,12 @@ fn edge_of(
         say_condition(&mut tree, Spanned::new(condition, value.span));
     }
     tree.label = edge.get("label").map(|attr| attr.value.clone()).filter(|label| !label.value.is_empty());
-    tree.weight = edge.get("weight").and_then(|attr| dot::whole(&attr.value.value)).unwrap_or(0);
+    tree.weight = edge.get("weight").and_then(|attr| values::whole(&attr.value.value)).unwrap_or(0);
     tree.loop_restart =
-        edge.get("loop_restart").and_then(|attr| dot::flag(&attr.value.value)).unwrap_or(false);
+        edge.get("loop_restart").and_then(|attr| values::flag(&attr.value.value)).unwrap_or(false);
     for name in ["fidelity", "thread_id"] {
         if let Some(attr) = edge.get(name) {
-            tree.said.insert(name, attr.value.clone());
+            tree.attributes.read(name, attr.value.clone());
         }
     }
     tree

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::condition::Key;
-use planctl_engine::{AskDeadline, On, Subscription, WorkKind};
+use planctl_engine::{On, WorkKind};
 
 use super::needs::sound_needs;
 use super::pipeline::{on_named, read_condition, say_condition};
-use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
-use super::{folders, sub_plans};
+use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Origin, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::condition;
+use crate::syntax::dot::{GraphAttributes, NodeAttributes};
 use crate::syntax::source::Source;
-use crate::syntax::values::ask_deadline_words;
+use crate::syntax::written::{ExitResult, Written};
 use crate::text::limits::EDGES_MAX;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::{PlanTree, StepKind, StepTree, WorkspaceMode};
+use crate::tree::{PlanTree, StepTree};
 
 const START: &str = "start";
 const DONE: &str = "done";
@@ -28,33 +28,29 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
     let library = tree.frontmatter.library.clone();
     let mut workflow = Workflow { title: tree.title.clone(), library, ..Workflow::default() };
     workflow.start = Some(Spanned::new(START.to_owned(), top));
-    let mut say = |key: &'static str, value: Option<(String, Span)>| {
-        if let Some((text, span)) = value {
-            workflow.said.insert(key, Spanned::new(text, span));
-        }
+    workflow.attributes = GraphAttributes {
+        goal: tree.context.clone().into(),
+        max_visits: tree.max_visits.clone().into(),
+        max_parallel: tree.parallel.clone().into(),
+        stale_after: tree.stale_after.clone().into(),
+        ask_deadline: tree.ask_deadline.clone().into(),
+        // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
+        parallel_edges: Written::of(Spanned::new(true, top)),
+        ..GraphAttributes::default()
     };
-    say("goal", tree.context.as_ref().map(|context| (context.value.clone(), context.span)));
-    say("max_visits", tree.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
-    say("max_parallel", tree.parallel.as_ref().map(|most| (most.value.to_string(), most.span)));
-    say("stale_after", tree.stale_after.as_ref().map(|limit| (format!("{}s", limit.value), limit.span)));
-    say("ask_deadline", tree.ask_deadline.as_ref().map(deadline));
-    // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
-    say("parallel_edges", Some(("true".to_owned(), top)));
-    workflow.nodes.push(NodeTree::new(
-        Spanned::new(START.to_owned(), top),
-        top,
-        Spanned::new(Kind::Start, top),
-    ));
+    let implied = |name: &str, kind: Kind, span: Span| NodeTree {
+        origin: Origin::Order,
+        ..NodeTree::new(Spanned::new(name.to_owned(), span), span, Spanned::new(kind, span))
+    };
+    workflow.nodes.push(implied(START, Kind::Start, top));
     workflow.nodes.extend(nodes(source, tree, found));
     let end = Span::at(source.text().len());
-    let exit =
-        |name: &str| NodeTree::new(Spanned::new(name.to_owned(), end), end, Spanned::new(Kind::Exit, end));
-    workflow.nodes.push(exit(DONE));
+    workflow.nodes.push(implied(DONE, Kind::Exit, end));
     workflow.edges = edges(source, tree, found);
     workflow.carry_outcomes();
     if workflow.edges.iter().any(|edge| edge.to.value == FAILED) {
-        let mut failed = exit(FAILED);
-        failed.said.insert("result", Spanned::new("failed".to_owned(), end));
+        let mut failed = implied(FAILED, Kind::Exit, end);
+        failed.attributes.result = Written::of(Spanned::new(ExitResult::Failed, end));
         workflow.nodes.push(failed);
     }
     workflow
@@ -62,66 +58,52 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
 
 /// Makes the nodes of a plan's steps, in their order.
 pub(crate) fn nodes(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<NodeTree> {
-    let steps = tree.steps.iter().filter(|step| step.fixed_number().is_some());
-    steps.map(|step| node(source, step, found)).collect()
+    let steps = tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some());
+    steps.map(|(at, step)| NodeTree { step: Some(at), ..node(source, step, found) }).collect()
 }
 
 fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTree {
     let name = Spanned::new(step.number_text(), step.number.span);
-    let kind = step
-        .kind
-        .as_ref()
-        .map_or(Spanned::new(Kind::Task, name.span), |kind| Spanned::new(kind_of(kind.value), kind.span));
+    let kind = step.kind.clone().unwrap_or(Spanned::new(Kind::Task, name.span));
     let mut node = NodeTree::new(name, Span::new(step.heading.start, step.end), kind.clone());
-    let mut say = |key: &'static str, value: Option<(String, Span)>| {
-        if let Some((text, span)) = value {
-            node.said.insert(key, Spanned::new(text, span));
-        }
+    let task = Written::from(step.task.clone());
+    let (escalate, prompt) =
+        if kind.value == Kind::Escalate { (task, Written::default()) } else { (Written::default(), task) };
+    // Code is what work is where nothing is said.
+    let review = step.work.filter(|work| *work == WorkKind::Review);
+    node.attributes = NodeAttributes {
+        label: step.title.clone().into(),
+        escalate,
+        prompt,
+        target: step.target.clone().into(),
+        when: step.when.as_ref().map(|when| read_when(source, when, found)).unwrap_or_default(),
+        timeout: step.timeout.clone().into(),
+        contract_timeout: step.contract_timeout.clone().into(),
+        judge: step.judge.clone().into(),
+        judge_by: step.judge_by.clone().into(),
+        max_visits: step.max_visits.clone().into(),
+        max_retries: step.max_retries.clone().into(),
+        ask_deadline: step.ask_deadline.clone().into(),
+        on_fail: step.on_fail.as_ref().map(|policy| as_written(source, policy)).unwrap_or_default(),
+        needs: step.needs.as_ref().map(needs).unwrap_or_default(),
+        subscriptions: Written::list(&step.subscriptions),
+        changes: Written::list(&step.changes),
+        protects: Written::list(&step.protects),
+        locks: Written::list(&step.locks),
+        workspace: step.workspace.clone().into(),
+        child_dotfile: step.plan.clone().into(),
+        child_workdir: step.folder.clone().into(),
+        child_approval: step.approval.clone().into(),
+        work: review.map(|work| Spanned::new(work, kind.span)).into(),
+        ..NodeAttributes::default()
     };
-    let text =
-        |field: &Option<Spanned<String>>| field.as_ref().map(|field| (field.value.clone(), field.span));
-    let seconds =
-        |field: &Option<Spanned<u64>>| field.as_ref().map(|field| (format!("{}s", field.value), field.span));
-    say("label", Some((step.title.value.clone(), step.title.span)));
-    say(if kind.value == Kind::Escalate { "escalate" } else { "prompt" }, text(&step.task));
-    say("target", text(&step.target));
-    say("when", text(&step.when));
-    say("timeout", seconds(&step.timeout));
-    say("contract_timeout", seconds(&step.contract_timeout));
-    say("judge", text(&step.judge));
-    say("judge_by", text(&step.judge_by));
-    say("max_visits", step.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
-    say("max_retries", step.max_retries.as_ref().map(|most| (most.value.to_string(), most.span)));
-    say("ask_deadline", step.ask_deadline.as_ref().map(deadline));
-    say("on_fail", step.on_fail.as_ref().map(|policy| (source.slice(policy.span).to_owned(), policy.span)));
-    say(
-        "needs",
-        step.needs.as_ref().map(|needs| (joined(needs.value.iter().map(u32::to_string)), needs.span)),
-    );
-    say(
-        "subscriptions",
-        list(step.subscriptions.iter().map(|entry| (subscription(&entry.value), entry.span))),
-    );
-    say("changes", list(step.changes.iter().map(|path| (path.value.clone(), path.span))));
-    say("protects", list(step.protects.iter().map(|glob| (glob.value.clone(), glob.span))));
-    say("locks", list(step.locks.iter().map(|lock| (lock.value.clone(), lock.span))));
-    say("workspace", step.workspace.as_ref().map(|mode| (mode_word(mode.value).to_owned(), mode.span)));
-    say(sub_plans::FILE, text(&step.plan));
-    say(folders::FOLDER, text(&step.folder));
-    say(
-        sub_plans::APPROVAL,
-        step.approval.as_ref().map(|approval| (approval.value.word().to_owned(), approval.span)),
-    );
-    if let Some(StepKind::Work(WorkKind::Review)) = step.kind.as_ref().map(|kind| kind.value) {
-        say("work", Some(("review".to_owned(), kind.span)));
-    }
     if let Some(contract) = &step.contract {
-        say("expect_exit", contract.exit_code.as_ref().map(|code| (code.value.to_string(), code.span)));
+        node.attributes.expect_exit = contract.exit_code.clone().into();
         let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
         match kind.value {
             // The command of a call, or of a decision, is no contract of somebody's work.
-            Kind::Call => node.said.insert("tool_command", command),
-            Kind::Decision => node.said.insert("command", command),
+            Kind::Call => node.attributes.tool_command = command.into(),
+            Kind::Decision => node.attributes.command = command.into(),
             Kind::Start
             | Kind::Task
             | Kind::Human
@@ -133,49 +115,25 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
             | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
         }
     }
-    if let Some(when) = &step.when {
-        read_condition(source, when, found);
-    }
     node
 }
 
-fn deadline(deadline: &Spanned<AskDeadline>) -> (String, Span) {
-    (ask_deadline_words(deadline.value), deadline.span)
+fn read_when(
+    source: &Source,
+    when: &Spanned<String>,
+    found: &mut Vec<Diagnostic>,
+) -> Written<condition::Reading> {
+    Written::with_words(when.clone(), read_condition(source, when, found))
 }
 
-fn kind_of(kind: StepKind) -> Kind {
-    match kind {
-        StepKind::Work(_) => Kind::Task,
-        StepKind::Decision => Kind::Decision,
-        StepKind::Human => Kind::Human,
-        StepKind::Call => Kind::Call,
-        StepKind::Checkpoint => Kind::Checkpoint,
-        StepKind::Join => Kind::Join,
-        StepKind::SubPlan => Kind::SubPlan,
-        StepKind::Escalate => Kind::Escalate,
-    }
+fn as_written<T: Clone>(source: &Source, value: &Spanned<T>) -> Written<T> {
+    let text = source.slice(value.span).to_owned();
+    Written::with_words(Spanned::new(text, value.span), Some(value.value.clone()))
 }
 
-fn mode_word(mode: WorkspaceMode) -> &'static str {
-    match mode {
-        WorkspaceMode::Shared => "shared",
-        WorkspaceMode::Worktree => "worktree",
-    }
-}
-
-fn subscription(subscription: &Subscription) -> String {
-    match subscription {
-        Subscription::File { path } => format!("file:{path}"),
-        Subscription::Topic { name } => format!("topic:{name}"),
-    }
-}
-
-fn joined(words: impl Iterator<Item = String>) -> String {
-    words.collect::<Vec<_>>().join(", ")
-}
-
-fn list(entries: impl Iterator<Item = (String, Span)>) -> Option<(String, Span)> {
-    entries.reduce(|(texts, places), (text, span)| (format!("{texts}\n{text}"), places.to(span)))
+fn needs(needs: &Spanned<Vec<u32>>) -> Written<Vec<String>> {
+    let names: Vec<String> = needs.value.iter().map(u32::to_string).collect();
+    Written::with_words(Spanned::new(names.join(", "), needs.span), Some(names))
 }
 
 // Returns the edges of the prose, and for every step that it does not lead on from, edges to the steps that need it and to
@@ -192,16 +150,13 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         said.extend(flow_line(source, line, found));
     }
     // A step that escalates is entered by the prose only, and a person's answer says where it leads.
-    let is_in_order = |step: &&StepTree| {
-        let kind = step.kind.as_ref().map(|kind| kind.value);
-        step.fixed_number().is_some() && kind != Some(StepKind::Escalate)
-    };
+    let is_in_order = |step: &&StepTree| step.fixed_number().is_some() && step.node_kind() != Kind::Escalate;
     let steps: Vec<&StepTree> = tree.steps.iter().filter(is_in_order).collect();
     // A condition may not hold, and then the next step follows; a decision of which the prose tells says all of its ways there.
     let decisions: BTreeSet<String> = tree
         .steps
         .iter()
-        .filter(|step| step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Decision))
+        .filter(|step| step.node_kind() == Kind::Decision)
         .map(StepTree::number_text)
         .collect();
     let leads_on: BTreeSet<String> = said
@@ -220,14 +175,16 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
     for (at, step) in steps.iter().enumerate() {
         let place = step.needs.as_ref().map_or(step.number.span, |needs| needs.span);
         match &needs[at] {
-            Some(needs) if needs.is_empty() => edges.push(success(&begin, &to(step))),
+            Some(needs) if needs.is_empty() => edges.push(success(&begin, &to(step), Origin::Needs)),
             Some(needs) => {
                 for number in needs {
                     let target = Spanned::new(to(step).value, place);
                     needed.entry(number.to_string()).or_default().push(target);
                 }
             }
-            None if at == 0 && !leads_on.contains(START) => edges.push(success(&begin, &to(step))),
+            None if at == 0 && !leads_on.contains(START) => {
+                edges.push(success(&begin, &to(step), Origin::Order));
+            }
             None => {}
         }
     }
@@ -236,20 +193,21 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         let from = to(step);
         let own = needed.remove(&from.value).unwrap_or_default();
         let has_dependents = !own.is_empty();
-        edges.extend(own.into_iter().map(|target| success(&from, &target)));
+        edges.extend(own.into_iter().map(|target| success(&from, &target, Origin::Needs)));
         if leads_on.contains(&from.value) {
             continue;
         }
         match steps.get(at + 1) {
-            Some(next) if next.needs.is_none() => edges.push(success(&from, &to(next))),
+            Some(next) if next.needs.is_none() => edges.push(success(&from, &to(next), Origin::Order)),
             Some(_) | None if has_dependents => {}
-            Some(_) | None => edges.push(success(&from, &done)),
+            Some(_) | None => edges.push(success(&from, &done, Origin::Order)),
         }
     }
     // The rest are needs of a step that escalates.
     for (number, targets) in needed {
         for target in targets {
-            edges.push(success(&Spanned::new(number.clone(), target.span), &target));
+            let from = Spanned::new(number.clone(), target.span);
+            edges.push(success(&from, &target, Origin::Needs));
         }
     }
     edges.extend(said);
@@ -259,8 +217,9 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
 /// The most steps that an end of a line of `## Flow` may name.
 const ENDS_MAX: usize = 100;
 
-fn success(from: &Spanned<String>, to: &Spanned<String>) -> EdgeTree {
-    EdgeTree::new(from.clone(), to.clone(), to.span, Spanned::new(On::Success, to.span))
+fn success(from: &Spanned<String>, to: &Spanned<String>, origin: Origin) -> EdgeTree {
+    let on = Spanned::new(On::Success, to.span);
+    EdgeTree { origin, ..EdgeTree::new(from.clone(), to.clone(), to.span, on) }
 }
 
 // `- 2, 3 -> 4 "Not yet" on fail if steps.4.exit_code != 2`

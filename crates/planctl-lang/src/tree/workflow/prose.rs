@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
+use planctl_engine::{On, WorkKind};
 
 use super::steps::ROLE;
 use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
 use super::{folders, sub_plans};
 use crate::syntax::source::Source;
+use crate::syntax::written::{Written, subscription_words};
 use crate::text::{Spanned, yaml_text};
 use crate::tree::parse::parse;
 
@@ -21,12 +22,7 @@ pub struct Markdown {
     pub lost: Vec<String>,
 }
 
-/// The attributes of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
-const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
-const FIELDS_AFTER: [&str; 6] =
-    ["judge_by", "on_fail", "max_retries", "max_visits", "contract_timeout", "ask_deadline"];
-const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
-/// Attributes that are written elsewhere, or mean nothing outside of DOT.
+/// Attributes that are no fields of one line or lists: they are written elsewhere, or mean nothing outside of DOT.
 const ELSEWHERE: [&str; 18] = [
     "label",
     "shape",
@@ -43,9 +39,9 @@ const ELSEWHERE: [&str; 18] = [
     "work",
     "result",
     "verify.value",
-    sub_plans::FILE,
-    folders::FOLDER,
-    sub_plans::APPROVAL,
+    "stack.child_dotfile",
+    "stack.child_workdir",
+    "stack.child_approval",
 ];
 
 /// Writes a graph as a plan in markdown.
@@ -56,35 +52,26 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
     text.push_str(&library_keys(&workflow.library));
     text.push_str("---\n\n");
     text.push_str(&format!("# {}\n", one_line(workflow.title(), "Plan")));
-    for (field, key) in [("Context", "goal"), ("Budget", "budget"), ("Priority", "priority")] {
-        if let Some(said) = workflow.said.text(key) {
-            text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
-        }
-    }
-    for (field, key) in [
-        ("max_visits", "max_visits"),
-        ("stale_after", "stale_after"),
-        ("ask_deadline", "ask_deadline"),
-        ("parallel", "max_parallel"),
-    ] {
-        if let Some(said) = workflow.said.text(key) {
-            text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
-        }
-    }
-    let written = [
-        "goal",
-        "label",
-        "budget",
-        "priority",
-        "max_visits",
-        "stale_after",
-        "ask_deadline",
-        "max_parallel",
-        "parallel_edges",
-        sub_plans::FILE,
-        folders::FOLDER,
+    let said = &workflow.attributes;
+    let fields = [
+        ("Context", "goal", said.goal.text()),
+        ("Budget", "budget", said.budget.text()),
+        ("Priority", "priority", said.priority.text()),
+        ("max_visits", "max_visits", said.max_visits.text()),
+        ("stale_after", "stale_after", said.stale_after.text()),
+        ("ask_deadline", "ask_deadline", said.ask_deadline.text()),
+        ("parallel", "max_parallel", said.max_parallel.text()),
     ];
-    for (key, _) in workflow.said.iter().filter(|(key, _)| !written.contains(key)) {
+    for (field, _, said) in fields {
+        if let Some(said) = said {
+            text.push_str(&format!("\n**{field}:** {}\n", one_line(&said.value, "")));
+        }
+    }
+    let is_written = |key: &str| {
+        matches!(key, "label" | "parallel_edges" | "stack.child_dotfile" | "stack.child_workdir")
+            || fields.iter().any(|(_, written, _)| *written == key)
+    };
+    for (key, _) in said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of the graph"));
     }
     text.push_str("\n## Steps\n");
@@ -182,11 +169,10 @@ fn step(
     let number = numbers.0.get(node.id.value.as_str()).map_or("", String::as_str);
     text.push_str(&format!("\n### {number}. {}\n\n", one_line(node.title(), "Step")));
     let kind = node.kind.value;
-    let is_review = node.said.text("work").is_some_and(|work| work.value == "review");
-    match kind {
-        Kind::Task if is_review => text.push_str("**type:** review\n"),
-        Kind::Task => {}
-        Kind::SubPlan => text.push_str("**type:** sub-plan\n"),
+    let said = &node.attributes;
+    let word = match kind {
+        Kind::Task => said.work.is(&WorkKind::Review).then_some("review"),
+        Kind::SubPlan => Some("sub-plan"),
         Kind::Start
         | Kind::Decision
         | Kind::Human
@@ -195,58 +181,72 @@ fn step(
         | Kind::Fork
         | Kind::Join
         | Kind::Escalate
-        | Kind::Exit => text.push_str(&format!(
-            "**type:** {}
-",
-            kind.word()
-        )),
+        | Kind::Exit => Some(kind.word()),
+    };
+    if let Some(word) = word {
+        text.push_str(&format!("**type:** {word}\n"));
     }
     // A plan names the role; a graph may leave it out.
-    if kind == Kind::Task && node.said.text("target").is_none() {
+    if kind == Kind::Task && !said.target.is_said() {
         text.push_str(&format!("**target:** {ROLE}\n"));
     }
-    for key in FIELDS {
-        field(node, key, text);
-    }
-    for key in LISTS {
-        let entries = node.said.list(key);
-        if !entries.is_empty() {
-            text.push_str(&format!("**{key}:**\n"));
-            entries.iter().for_each(|entry| text.push_str(&format!("- {}\n", entry.value)));
-        }
+    // In the order of planctl's form.
+    let fields = [
+        ("target", said.target.text()),
+        ("needs", said.needs.text()),
+        ("when", said.when.text()),
+        ("workspace", said.workspace.text()),
+        ("timeout", said.timeout.text()),
+    ];
+    let fields_after = [
+        ("judge_by", said.judge_by.text()),
+        ("on_fail", said.on_fail.text()),
+        ("max_retries", said.max_retries.text()),
+        ("max_visits", said.max_visits.text()),
+        ("contract_timeout", said.contract_timeout.text()),
+        ("ask_deadline", said.ask_deadline.text()),
+    ];
+    let subscriptions = said.subscriptions.value().into_iter().flatten().map(subscription_words);
+    let list = |list: &Written<Vec<String>>| list.value().cloned().unwrap_or_default();
+    let lists = [
+        ("subscriptions", subscriptions.collect()),
+        ("changes", list(&said.changes)),
+        ("protects", list(&said.protects)),
+        ("locks", list(&said.locks)),
+    ];
+    write_fields(&fields, text);
+    for (key, entries) in lists.iter().filter(|(_, entries)| !entries.is_empty()) {
+        text.push_str(&format!("**{key}:**\n"));
+        entries.iter().for_each(|entry| text.push_str(&format!("- {entry}\n")));
     }
     if kind == Kind::SubPlan {
         sub_plan_fields(workflow, node, text);
     }
-    let task = node.said.text(if kind == Kind::Escalate { "escalate" } else { "prompt" });
-    if let Some(task) = task {
+    let task = if kind == Kind::Escalate { &said.escalate } else { &said.prompt };
+    if let Some(task) = task.text() {
         text.push_str(&format!("\n**task:**\n{}\n", task.value.trim()));
     }
     script(node, text, lost);
-    if let Some(judge) = node.said.text("judge") {
+    if let Some(judge) = said.judge.text() {
         text.push_str(&format!("\n**judge:**\n{}\n\n", judge.value.trim()));
     }
-    for key in FIELDS_AFTER {
-        field(node, key, text);
-    }
+    write_fields(&fields_after, text);
     let is_written = |key: &str| {
-        FIELDS.contains(&key)
-            || FIELDS_AFTER.contains(&key)
-            || ELSEWHERE.contains(&key)
-            || LISTS.contains(&key)
+        ELSEWHERE.contains(&key)
+            || fields.iter().chain(&fields_after).any(|(written, _)| *written == key)
+            || lists.iter().any(|(written, _)| *written == key)
     };
-    for (key, _) in node.said.iter().filter(|(key, _)| !is_written(key)) {
+    for (key, _) in said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of `{}`", node.id.value));
     }
 }
 
 /// Writes what a sub-plan carries out; a plan in markdown has no such settings for all of its sub-plans.
 fn sub_plan_fields(workflow: &Workflow, node: &NodeTree, text: &mut String) {
-    let approval = node.said.text(sub_plans::APPROVAL).map(|approval| approval.value.clone());
     let fields = [
         ("plan", sub_plans::file(workflow, node).map(|file| file.value.clone())),
         ("folder", folders::folder(workflow, node)),
-        ("approval", approval),
+        ("approval", node.attributes.child_approval.text().map(|approval| approval.value.clone())),
     ];
     for (name, value) in fields {
         if let Some(value) = value {
@@ -255,17 +255,18 @@ fn sub_plan_fields(workflow: &Workflow, node: &NodeTree, text: &mut String) {
     }
 }
 
-fn field(node: &NodeTree, key: &str, text: &mut String) {
-    if let Some(said) = node.said.text(key) {
-        text.push_str(&format!("**{key}:** {}\n", one_line(&said.value, "")));
+fn write_fields(fields: &[(&str, Option<&Spanned<String>>)], text: &mut String) {
+    for (key, said) in fields {
+        if let Some(said) = said {
+            text.push_str(&format!("**{key}:** {}\n", one_line(&said.value, "")));
+        }
     }
 }
 
 fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
-    let mut commands: Vec<&str> =
-        node.contracts.iter().map(|contract| contract.command.value.trim()).collect();
-    commands
-        .extend(["tool_command", "command"].iter().filter_map(|key| Some(node.said.text(key)?.value.trim())));
+    let own = [&node.attributes.tool_command, &node.attributes.command].into_iter().filter_map(Written::text);
+    let contracts = node.contracts.iter().map(|contract| &contract.command);
+    let commands: Vec<&str> = contracts.chain(own).map(|command| command.value.trim()).collect();
     if commands == ["none"] {
         lost.insert(format!("`{}` is confirmed by a person, not by a contract", node.id.value));
         return;
@@ -278,7 +279,7 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
     while script.contains(&fence) {
         fence.push('`');
     }
-    let exit = node.said.text("expect_exit").map_or("0", |code| code.value.as_str());
+    let exit = node.attributes.expect_exit.text().map_or("0", |code| code.value.as_str());
     text.push_str(&format!("\n**contract:**\n{fence}bash\n{script}\n{fence}\nexit_code == {exit}\n"));
 }
 
@@ -316,7 +317,9 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
     implied.extend(chain.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())));
     let needs: BTreeSet<(String, String)> = order
         .iter()
-        .flat_map(|node| node.said.list("needs").into_iter().map(|need| (need.value, node.id.value.clone())))
+        .flat_map(|node| {
+            node.attributes.needs.entries().into_iter().map(|need| (need.value, node.id.value.clone()))
+        })
         .collect();
     let has_needs = !needs.is_empty();
     let is_decision = |node: &&NodeTree| node.kind.value == Kind::Decision;
@@ -371,7 +374,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
 // where nobody says another stays; one with a label is followed where the worker names it; others have no words.
 fn one_edge_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
     let mut one = workflow.clone();
-    if workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value) {
+    if workflow.attributes.parallel_edges.is(&true) {
         return one;
     }
     let is_asked = |kind: Kind| matches!(kind, Kind::Fork | Kind::Human | Kind::Escalate);

@@ -2,28 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::ChildApproval;
-
 use super::tree::{Kind, NodeTree, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{Facts, SubPlanFact};
 use crate::text::near::Existing;
 use crate::text::{Spanned, escape};
 
-/// The attribute with the file.
-pub(super) const FILE: &str = "stack.child_dotfile";
-/// The attribute that says who approves it.
-pub(super) const APPROVAL: &str = "stack.child_approval";
-
 /// Returns the file of the plan that a sub-plan carries out; nothing where none is named.
 pub(crate) fn file<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
-    node.said.text(FILE).or_else(|| workflow.said.text(FILE))
-}
-
-/// Returns who approves the plan that a sub-plan carries out, where the node says it.
-pub(crate) fn approval(node: &NodeTree) -> Option<Spanned<ChildApproval>> {
-    let said = node.said.text(APPROVAL)?;
-    Some(Spanned::new(ChildApproval::from_word(&said.value)?, said.span))
+    node.attributes.child_dotfile.text().or(workflow.attributes.child_dotfile.text())
 }
 
 /// Returns each place that names a file: those of nodes, and the graph's where a node goes by it.

@@ -1,18 +1,15 @@
 //! Calls of tools in graphs: their keys become one command, and what it names is compared with the servers that there are.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
-use super::tree::{Kind, NodeTree, Workflow};
+use super::tree::{Kind, NodeTree, Workflow, reached};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::facts::Facts;
+use crate::syntax::dot::NodeAttributes;
 use crate::syntax::source::Source;
+use crate::syntax::written::{Text, Written};
 use crate::text::{Span, Spanned, escape};
 use crate::tools::{ToolUse, coerced, is_name, misfits};
-
-/// The keys that a call of a tool has in place of a command.
-const KEYS: [&str; 4] = ["server", "tool", "arguments", "for_each"];
 
 /// The fields by which a plan uses a tool.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -102,21 +99,23 @@ fn read_arguments(text: &str) -> Result<Map<String, Value>, String> {
 
 /// Makes the command of a call that names a tool in place of one.
 pub(crate) fn with_command(node: &mut NodeTree, found: &mut Vec<Diagnostic>) {
-    let said = |key: &str| node.said.text(key).cloned();
-    let is_call = node.kind.value == Kind::Call && said("server").is_some() && said("tool_command").is_none();
-    if !is_call {
+    let NodeAttributes { server, tool, arguments, for_each, tool_command, .. } = &mut node.attributes;
+    if node.kind.value != Kind::Call || !server.is_said() || tool_command.is_said() {
         return;
     }
+    let said = |field: &Written<Text>| field.text().cloned();
     let fields = ToolFields {
-        server: said("server"),
-        tool: said("tool"),
-        arguments: said("arguments"),
-        for_each: said("for_each"),
+        server: said(server),
+        tool: said(tool),
+        arguments: said(arguments),
+        for_each: said(for_each),
     };
     match fields.command() {
         Ok(command) => {
-            node.said = node.said.without(&KEYS);
-            node.said.insert("tool_command", command);
+            *tool_command = command.into();
+            for field in [server, tool, arguments, for_each] {
+                *field = Written::default();
+            }
         }
         Err(refused) => found.push(*refused),
     }
@@ -125,8 +124,7 @@ pub(crate) fn with_command(node: &mut NodeTree, found: &mut Vec<Diagnostic>) {
 /// Compares the calls of tools with the servers that there are, and what they refer to with what comes before them.
 pub(crate) fn lint_there(source: &Source, workflow: &Workflow, facts: &Facts, found: &mut Vec<Diagnostic>) {
     for node in &workflow.nodes {
-        let command = node.said.text("tool_command").or_else(|| node.said.text("command"));
-        let Some(command) = command else { continue };
+        let Some(command) = node.attributes.own_command() else { continue };
         let mut report = |span: Span, message: String, help: String| {
             let name = escape(node.title());
             found.push(Diagnostic::new(Code::P215, format!("`{name}`: {message}")).at(span, "").help(help));
@@ -179,14 +177,11 @@ fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (Strin
         let help = "calls, questions, tasks and sub-plans give an output".to_owned();
         return Err((format!("`{}` gives no output", escape(name)), help));
     }
-    let mut reached: BTreeSet<&str> = BTreeSet::new();
-    let mut open = vec![other.id.value.as_str()];
-    while let Some(at) = open.pop() {
-        let next =
-            workflow.edges.iter().filter(|edge| edge.from.value == at).map(|edge| edge.to.value.as_str());
-        open.extend(next.filter(|to| reached.insert(to)));
-    }
-    match reached.contains(node.id.value.as_str()) {
+    let (places, out_edges) = (workflow.places(), workflow.out_edges());
+    let place = |name: &str| places.get(name).copied();
+    let next = |at: usize| out_edges[at].iter().map(|(to, _)| *to);
+    let mut after = reached(out_edges.len(), place(name), next);
+    match after.any(|at| Some(at) == place(&node.id.value)) {
         true => Ok(()),
         false => Err((
             format!("step `{}` does not come before it", escape(name)),

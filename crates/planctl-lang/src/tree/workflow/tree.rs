@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 use planctl_engine::{AskDeadline, On};
 
-use crate::syntax::dot::{flag, seconds, whole};
-use crate::syntax::values::{ask_deadline, on_fail_of};
+use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
+use crate::syntax::written::{ExitResult, RetryPolicy, VerifyType, Written};
 use crate::text::{Span, Spanned};
 
 /// A graph as read; an unreadable part is absent here and named by a finding.
@@ -18,8 +18,8 @@ pub struct Workflow {
     pub title: Option<Spanned<String>>,
     /// The node where a run begins: its start node, or the node that the source names (G-03).
     pub start: Option<Spanned<String>>,
-    /// The attributes of the graph, by the names of the dialect.
-    pub said: Said,
+    /// Its attributes.
+    pub attributes: GraphAttributes,
     /// Its place in a library.
     pub library: Library,
     /// The nodes, in the order of the text.
@@ -75,6 +75,22 @@ impl Library {
     }
 }
 
+/// Why a node or an edge is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Origin {
+    /// The author wrote it.
+    #[default]
+    Written,
+    /// Steps follow each other as they stand in the text, from its beginning to its end.
+    Order,
+    /// Steps need others: where branches begin, and where they meet.
+    Needs,
+    /// A step may not apply.
+    When,
+    /// Branches of a graph meet at a node that is no join.
+    Meeting,
+}
+
 /// One node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeTree {
@@ -82,12 +98,16 @@ pub struct NodeTree {
     pub id: Spanned<String>,
     /// All of it.
     pub span: Span,
+    /// Why it is there.
+    pub origin: Origin,
     /// The kind of node, and the place that says so; the name's place where nothing does.
     pub kind: Spanned<Kind>,
     /// Its attributes.
-    pub said: Said,
+    pub attributes: NodeAttributes,
     /// Its classes (D18, D19).
     pub classes: Vec<String>,
+    /// The place of its step among those of the plan, if it is one.
+    pub step: Option<usize>,
     /// Its contracts: `contract`, then `contract.NAME` by name; empty where none is said, and `none` where that is said.
     pub contracts: Vec<NamedContract>,
 }
@@ -129,52 +149,35 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order that people are told them.
-    pub const ALL: [Kind; 11] = [
-        Kind::Start,
-        Kind::Task,
-        Kind::Decision,
-        Kind::Human,
-        Kind::Call,
-        Kind::Checkpoint,
-        Kind::Fork,
-        Kind::Join,
-        Kind::Escalate,
-        Kind::SubPlan,
-        Kind::Exit,
+    /// The kinds in the order that people are told them, each with its word in JSON, and those of the dialect of DOT (1.3).
+    const WORDS: [(Kind, &'static str, &'static [&'static str]); 11] = [
+        (Kind::Start, "start", &[]),
+        (Kind::Task, "task", &["codergen", "code", "review", "box"]),
+        (Kind::Decision, "decision", &["conditional"]),
+        (Kind::Human, "human", &["wait.human"]),
+        (Kind::Call, "call", &["tool"]),
+        (Kind::Checkpoint, "checkpoint", &[]),
+        (Kind::Fork, "fork", &["parallel"]),
+        (Kind::Join, "join", &["parallel.fan_in"]),
+        (Kind::Escalate, "escalate", &[]),
+        (Kind::SubPlan, "sub_plan", &["stack.manager_loop", "sub-plan", "subplan", "plan"]),
+        (Kind::Exit, "exit", &["end"]),
     ];
+
+    /// Returns the words of all kinds as JSON has them.
+    pub fn words() -> [&'static str; 11] {
+        Kind::WORDS.map(|(_, word, _)| word)
+    }
 
     /// Returns the word as JSON has it.
     pub fn word(self) -> &'static str {
-        match self {
-            Kind::Start => "start",
-            Kind::Task => "task",
-            Kind::Decision => "decision",
-            Kind::Human => "human",
-            Kind::Call => "call",
-            Kind::Checkpoint => "checkpoint",
-            Kind::Fork => "fork",
-            Kind::Join => "join",
-            Kind::Escalate => "escalate",
-            Kind::SubPlan => "sub_plan",
-            Kind::Exit => "exit",
-        }
+        Kind::WORDS.into_iter().find(|(kind, ..)| *kind == self).map_or("", |(_, word, _)| word)
     }
 
-    /// Returns the kind of this name, as JSON or as the dialect of DOT has it (section 1.3).
+    /// Returns the kind of this name, as JSON or as the dialect of DOT has it.
     pub fn from_word(word: &str) -> Option<Kind> {
-        let dialect = match word {
-            "codergen" | "code" | "review" | "box" => Some(Kind::Task),
-            "conditional" => Some(Kind::Decision),
-            "wait.human" => Some(Kind::Human),
-            "tool" => Some(Kind::Call),
-            "parallel" => Some(Kind::Fork),
-            "parallel.fan_in" => Some(Kind::Join),
-            "stack.manager_loop" | "sub-plan" | "subplan" | "plan" => Some(Kind::SubPlan),
-            "end" => Some(Kind::Exit),
-            _ => None,
-        };
-        dialect.or_else(|| Kind::ALL.into_iter().find(|kind| kind.word() == word))
+        let is_word = |(_, own, others): &(Kind, &str, &[&str])| *own == word || others.contains(&word);
+        Kind::WORDS.into_iter().find(is_word).map(|(kind, ..)| kind)
     }
 }
 
@@ -187,6 +190,8 @@ pub struct EdgeTree {
     pub to: Spanned<String>,
     /// All of it.
     pub span: Span,
+    /// Why it is there.
+    pub origin: Origin,
     /// For which outcomes it may be taken: success where a DOT edge says nothing, always where it has a condition.
     pub on: Spanned<On>,
     /// A further condition that must hold.
@@ -197,8 +202,8 @@ pub struct EdgeTree {
     pub weight: i64,
     /// Says that taking it begins a new epoch of the run (A19).
     pub loop_restart: bool,
-    /// Its other attributes: `fidelity`, `thread_id` (A18).
-    pub said: Said,
+    /// Its other attributes.
+    pub attributes: EdgeAttributes,
 }
 
 impl EdgeTree {
@@ -208,12 +213,13 @@ impl EdgeTree {
             from,
             to,
             span,
+            origin: Origin::Written,
             on,
             condition: None,
             label: None,
             weight: 0,
             loop_restart: false,
-            said: Said::default(),
+            attributes: EdgeAttributes::default(),
         }
     }
 
@@ -246,99 +252,43 @@ impl EdgeTree {
     }
 }
 
-/// The attributes of a graph, a node or an edge, by the names of the dialect, aliases resolved.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Said(BTreeMap<&'static str, Spanned<String>>);
-
-impl Said {
-    /// Notes what is said under a name.
-    pub fn insert(&mut self, key: &'static str, value: Spanned<String>) {
-        self.0.insert(key, value);
-    }
-
-    /// Returns it without what is said under some names.
-    #[must_use]
-    pub fn without(&self, keys: &[&str]) -> Said {
-        let kept = self.0.iter().filter(|(key, _)| !keys.contains(key));
-        Said(kept.map(|(key, value)| (*key, value.clone())).collect())
-    }
-
-    /// Returns what is said, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
-        self.0.iter().map(|(key, value)| (*key, value))
-    }
-
-    /// Returns the text that is said under a name; nothing where it is empty.
-    pub fn text(&self, key: &str) -> Option<&Spanned<String>> {
-        self.0.get(key).filter(|value| !value.value.trim().is_empty())
-    }
-
-    /// Returns what is said under a name, be it empty.
-    pub(super) fn raw(&self, key: &str) -> Option<&Spanned<String>> {
-        self.0.get(key)
-    }
-
-    /// Returns the number that is said under a name.
-    pub fn number<N: TryFrom<i64>>(&self, key: &str) -> Option<Spanned<N>> {
-        let said = self.text(key)?;
-        Some(Spanned::new(N::try_from(whole(&said.value)?).ok()?, said.span))
-    }
-
-    /// Says what is said under a name: yes or no.
-    pub fn flag(&self, key: &str) -> Option<Spanned<bool>> {
-        let said = self.text(key)?;
-        Some(Spanned::new(flag(&said.value)?, said.span))
-    }
-
-    /// Returns the duration that is said under a name, in seconds.
-    pub fn seconds(&self, key: &str) -> Option<Spanned<u64>> {
-        let said = self.text(key)?;
-        Some(Spanned::new(seconds(&said.value)?, said.span))
-    }
-
-    /// Returns how long an ask waits, and the answer then, where it is said.
-    pub fn ask_deadline(&self) -> Option<Spanned<AskDeadline>> {
-        let said = self.text("ask_deadline")?;
-        Some(Spanned::new(ask_deadline(&said.value).ok()?, said.span))
-    }
-
-    /// Returns the entries of a list that is said under a name: lines, or words between commas.
-    pub fn list(&self, key: &str) -> Vec<Spanned<String>> {
-        let Some(said) = self.text(key) else { return Vec::new() };
-        let entries = said.value.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
-        entries.map(|entry| Spanned::new(entry.to_owned(), said.span)).collect()
-    }
-}
-
 impl NodeTree {
     /// Makes a node of which nothing is said yet.
     pub fn new(id: Spanned<String>, span: Span, kind: Spanned<Kind>) -> NodeTree {
-        NodeTree { id, span, kind, said: Said::default(), classes: Vec::new(), contracts: Vec::new() }
+        NodeTree {
+            id,
+            span,
+            origin: Origin::Written,
+            kind,
+            attributes: NodeAttributes::default(),
+            classes: Vec::new(),
+            step: None,
+            contracts: Vec::new(),
+        }
     }
 
     /// Returns its title: `label`, else its name (A8).
     pub fn title(&self) -> &str {
-        self.said.text("label").map_or(self.id.value.as_str(), |label| label.value.as_str())
+        self.attributes.label.text().map_or(self.id.value.as_str(), |label| label.value.as_str())
     }
 
     /// Returns what the worker is told: `prompt`, else the title (A8).
     pub fn prompt(&self) -> &str {
-        self.said.text("prompt").map_or_else(|| self.title(), |prompt| prompt.value.as_str())
+        self.attributes.prompt.text().map_or_else(|| self.title(), |prompt| prompt.value.as_str())
     }
 
     /// Says whether it ends the run as failed (ruling 8).
     pub fn is_failed_exit(&self) -> bool {
-        let is_failed = |result: &Spanned<String>| matches!(result.value.as_str(), "failed" | "fail");
-        self.kind.value == Kind::Exit && self.said.text("result").is_some_and(is_failed)
+        self.kind.value == Kind::Exit && self.attributes.result.is(&ExitResult::Failed)
     }
 }
 
-// Says whether a policy tells what follows the last attempt.
-fn has_last_word(policy: &Spanned<String>) -> bool {
-    on_fail_of(&policy.value).is_some_and(|policy| policy.then.is_some())
-}
-
 impl NamedContract {
+    /// Returns the name of its attribute.
+    pub(super) fn key(&self) -> String {
+        self.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"))
+    }
+
     /// Says whether it says that no command judges the work.
     pub(crate) fn is_none(&self) -> bool {
         self.command.value.trim() == "none"
@@ -348,10 +298,10 @@ impl NamedContract {
 /// Says whether a person confirms the work of a task (DESIGN 10, row H-30): where the node asks for that, and where it has a
 /// check of an output that no command of the harness prints.
 pub(crate) fn is_confirmed(node: &NodeTree) -> bool {
-    let check = node.said.text("verify.type").map(|kind| kind.value.as_str());
-    let is_asked_for = check == Some("manual")
+    let check = &node.attributes.verify_type;
+    let is_asked_for = check.is(&VerifyType::Manual)
         || !node.contracts.is_empty() && node.contracts.iter().all(NamedContract::is_none);
-    let is_unproved = node.contracts.is_empty() && !matches!(check, None | Some("file_exists"));
+    let is_unproved = node.contracts.is_empty() && check.is_said() && !check.is(&VerifyType::FileExists);
     node.kind.value == Kind::Task && (is_asked_for || is_unproved)
 }
 
@@ -365,7 +315,7 @@ impl Workflow {
             On::Always => {
                 let exit_code = |name: &str| {
                     let node = self.nodes.iter().find(|node| node.id.value == name);
-                    node.and_then(|node| node.said.number("expect_exit")).map_or(0, |code| code.value)
+                    node.and_then(|node| node.attributes.expect_exit.value().copied()).unwrap_or(0)
                 };
                 // A decision may pass on the failure of any node before it.
                 let expected = |named: Option<&str>| Some(Some(exit_code(named.unwrap_or(&edge.from.value))));
@@ -378,7 +328,7 @@ impl Workflow {
     /// failure. A node whose policy says what follows its last attempt keeps to that.
     pub(super) fn carry_outcomes(&mut self) {
         let routes =
-            |node: &NodeTree| node.kind.value == Kind::Decision && node.said.text("command").is_none();
+            |node: &NodeTree| node.kind.value == Kind::Decision && !node.attributes.command.is_said();
         let places = self.places();
         let out_edges = self.out_edges();
         let mut takes: Vec<bool> = (0..self.nodes.len())
@@ -403,7 +353,7 @@ impl Workflow {
                 node.kind.value,
                 Kind::Task | Kind::Call | Kind::Decision | Kind::SubPlan | Kind::Join
             );
-            works && node.said.text("on_fail").is_none_or(|policy| !has_last_word(policy))
+            works && node.attributes.on_fail.value().is_none_or(|policy| policy.then.is_none())
         };
         let carried: Vec<usize> = (0..self.edges.len())
             .filter(|at| {
@@ -425,7 +375,7 @@ impl Workflow {
         let is_at = |edge: &EdgeTree| edge.from.value == node.id.value || edge.to.value == node.id.value;
         let is_named = self.start.as_ref().is_some_and(|start| start.value == node.id.value);
         node.kind.value == Kind::Decision
-            && node.said.text("command").is_none()
+            && !node.attributes.command.is_said()
             && !is_named
             && !self.edges.iter().any(is_at)
     }
@@ -435,6 +385,23 @@ impl Workflow {
         let lone: Vec<bool> = self.nodes.iter().map(|node| self.is_alone(node)).collect();
         let mut lone = lone.into_iter();
         self.nodes.retain(|_| lone.next() != Some(true));
+    }
+
+    /// Returns how often a node is tried again (R1, R2): its own number or preset, else that of the graph.
+    pub(crate) fn retries(&self, node: &NodeTree) -> Option<Spanned<u16>> {
+        let preset = |policy: &Written<RetryPolicy>| {
+            let policy = policy.spanned()?;
+            Some(Spanned::new(policy.value.retries, policy.span))
+        };
+        let own = node.attributes.max_retries.spanned().or_else(|| preset(&node.attributes.retry_policy));
+        own.or_else(|| self.attributes.default_max_retries.spanned())
+            .or_else(|| preset(&self.attributes.retry_policy))
+    }
+
+    /// Returns the nodes that the graph, and then its nodes, name to go back to.
+    pub(crate) fn retry_targets(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let of_nodes = self.nodes.iter().flat_map(|node| node.attributes.retry_targets());
+        self.attributes.retry_targets().chain(of_nodes)
     }
 
     /// Returns the title: its own, else its name.
@@ -490,4 +457,44 @@ impl Workflow {
             .and_then(|start| self.nodes.iter().position(|node| node.id.value == start.value));
         named.or_else(|| self.nodes.iter().position(|node| node.kind.value == Kind::Start))
     }
+}
+
+/// Returns the nodes with an edge to each node.
+pub(crate) fn nodes_before(out_edges: &[Vec<(usize, &EdgeTree)>]) -> Vec<Vec<usize>> {
+    let mut before = vec![Vec::new(); out_edges.len()];
+    for (from, out_edges) in out_edges.iter().enumerate() {
+        for (to, _) in out_edges {
+            before[*to].push(from);
+        }
+    }
+    before
+}
+
+/// Returns the nodes that a walk from some comes to by one step or more, each once.
+pub(crate) fn reached<N: IntoIterator<Item = usize>>(
+    count: usize,
+    from: impl IntoIterator<Item = usize>,
+    next: impl Fn(usize) -> N,
+) -> impl Iterator<Item = usize> {
+    let mut seen = vec![false; count];
+    let mut open: Vec<usize> = from.into_iter().collect();
+    let mut found = Vec::new();
+    std::iter::from_fn(move || {
+        while found.is_empty() {
+            for to in next(open.pop()?) {
+                if !std::mem::replace(&mut seen[to], true) {
+                    found.push(to);
+                    open.push(to);
+                }
+            }
+        }
+        found.pop()
+    })
+}
+
+/// Says of each of so many nodes whether it is one of these.
+pub(crate) fn marked(count: usize, nodes: impl IntoIterator<Item = usize>) -> Vec<bool> {
+    let mut marks = vec![false; count];
+    nodes.into_iter().for_each(|at| marks[at] = true);
+    marks
 }

@@ -18,29 +18,25 @@ pub(crate) fn serve(
     if types.is_empty() {
         return;
     }
-    let served: BTreeMap<&str, (&NodeTree, &String)> = workflow
+    let served: Vec<(&NodeTree, &Spanned<String>, &String)> = workflow
         .nodes
         .iter()
         .filter(|node| node.kind.value == Kind::Task)
         .filter_map(|node| {
-            let name = node.said.text("type").filter(|name| Kind::from_word(&name.value).is_none())?;
-            Some((node.id.value.as_str(), (node, types.get(&name.value)?)))
+            let name = node.attributes.type_name.text()?;
+            let is_own = Kind::from_word(&name.value).is_none();
+            Some((node, name, types.get(&name.value).filter(|_| is_own)?))
         })
         .collect();
     found.retain(|found| {
-        let is_of_type = |node: &NodeTree| {
-            let span = node.said.text("type").map(|name| name.span);
-            span.is_some() && span == found.spans.first().map(|label| label.span)
-        };
-        found.code != Code::P314 || !served.values().any(|(node, _)| is_of_type(node))
+        let place = found.spans.first().map(|label| label.span);
+        found.code != Code::P314 || !served.iter().any(|(_, name, _)| Some(name.span) == place)
     });
-    for step in &mut tree.steps {
-        let node = step.node.as_deref().and_then(|id| served.get(id));
-        if let Some((node, role)) = node
-            && node.said.text("target").is_none()
+    for (node, name, role) in served {
+        if let Some(step) = node.step.and_then(|at| tree.steps.get_mut(at))
+            && !node.attributes.target.is_said()
         {
-            let place = node.said.text("type").map_or(node.id.span, |name| name.span);
-            step.target = Some(Spanned::new((*role).clone(), place));
+            step.target = Some(Spanned::new(role.clone(), name.span));
         }
     }
 }

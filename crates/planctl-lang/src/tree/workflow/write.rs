@@ -17,7 +17,7 @@ pub fn to_dot(workflow: &Workflow) -> String {
     let mut text = format!("digraph {} {{\n", value_text(name));
     let title = workflow.title.as_ref().map(|title| ("label", title.value.as_str()));
     let said = workflow
-        .said
+        .attributes
         .iter()
         .filter(|(key, _)| *key != "label")
         .map(|(key, value)| (key, value.value.as_str()));
@@ -85,20 +85,19 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
     if !node.classes.is_empty() {
         say("class", &node.classes.join(","));
     }
-    for (key, value) in node.said.iter() {
+    for (key, value) in node.attributes.iter() {
         let is_target = matches!(key, "retry_target" | "fallback_retry_target");
         match key {
             "shape" | "type" | "class" | "contract" | "checkpoint" => {}
             _ if is_target => say(key, &names.name(&value.value)),
             // A diamond with a prompt is work (B7), so people read a decision's prompt as its description.
             "prompt" if kind == Kind::Decision => say("description", &value.value),
-            "description" if kind == Kind::Decision && node.said.text("prompt").is_some() => {}
+            "description" if kind == Kind::Decision && node.attributes.prompt.is_said() => {}
             _ => say(key, &value.value),
         }
     }
     for contract in &node.contracts {
-        let key = contract.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"));
-        say(&key, &contract.command.value);
+        say(&contract.key(), &contract.command.value);
     }
     pairs
 }
@@ -132,7 +131,7 @@ fn edge_pairs(edge: &EdgeTree, names: &Names) -> Vec<(String, String)> {
     if edge.loop_restart {
         say("loop_restart", "true");
     }
-    for (key, value) in edge.said.iter() {
+    for (key, value) in edge.attributes.iter() {
         say(key, &value.value);
     }
     pairs
@@ -208,7 +207,7 @@ pub fn to_json(workflow: &Workflow) -> Value {
             say(key, json!(text.value));
         }
     }
-    for (key, value) in workflow.said.iter().filter(|(key, _)| *key != "label") {
+    for (key, value) in workflow.attributes.iter().filter(|(key, _)| *key != "label") {
         say(key, json_value(Of::Graph, key, &value.value));
     }
     let library = &workflow.library;
@@ -243,7 +242,7 @@ pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
     say("id", json!(node.id.value));
     say("kind", json!(node.kind.value.word()));
     say("title", json!(node.title()));
-    for (key, value) in node.said.iter() {
+    for (key, value) in node.attributes.iter() {
         match key {
             "shape" | "type" | "class" | "label" | "contract" | "checkpoint" => {}
             _ => say(key, json_value(Of::Node, key, &value.value)),
@@ -253,8 +252,7 @@ pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
         say("class", json!(node.classes.join(",")));
     }
     for contract in &node.contracts {
-        let key = contract.name.as_ref().map_or("contract".to_owned(), |name| format!("contract.{name}"));
-        say(&key, json!(contract.command.value));
+        say(&contract.key(), json!(contract.command.value));
     }
     said
 }
@@ -277,7 +275,7 @@ fn edge_json(edge: &EdgeTree) -> Value {
     if edge.loop_restart {
         say("loop_restart", json!(true));
     }
-    for (key, value) in edge.said.iter() {
+    for (key, value) in edge.attributes.iter() {
         say(key, json!(value.value));
     }
     Value::Object(said)

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use planctl_engine::On;
 use planctl_engine::condition::{Clause, Key, Test};
-use planctl_engine::{Backoff, On};
 
 use super::super::sub_plans;
-use super::super::tree::{EdgeTree, Kind, NodeTree, Said, Workflow};
+use super::super::tree::{EdgeTree, Kind, NodeTree, Workflow};
 use super::{OF_A_KIND_MAX, Shape};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::Language;
 use crate::syntax::condition;
-use crate::syntax::values::on_fail_of;
 use crate::text::{Spanned, escape};
 
 /// The most goal gates for which it is asked whether a path leads past them.
@@ -27,7 +26,7 @@ pub(super) fn attributes(
     let name = escape(&node.id.value);
     match node.kind.value {
         Kind::Task => task_attributes(node, language, found),
-        Kind::Call if node.said.text("tool_command").is_none() => {
+        Kind::Call if !node.attributes.tool_command.is_said() => {
             found.push(lacks(node, "command to call", "write `tool_command=\"COMMAND\"`"));
         }
         Kind::SubPlan => sub_plan_attributes(workflow, node, found),
@@ -37,14 +36,14 @@ pub(super) fn attributes(
             // In DOT a contract may be the default of all nodes (`node [contract=none]`).
             let is_own = language == Language::Json;
             let contracts = node.contracts.iter().filter(|_| is_own).map(|contract| &contract.command);
-            for said in node.said.text("prompt").into_iter().chain(contracts) {
+            for said in node.attributes.prompt.text().into_iter().chain(contracts) {
                 let message = format!("nobody works at the start `{name}`, so its action has no effect");
                 let finding = Diagnostic::new(Code::P314, message).at(said.span, "never done");
                 found.push(finding.help("move it to a task that the start leads to"));
             }
         }
         Kind::Join => {
-            if let Some(prompt) = node.said.text("prompt") {
+            if let Some(prompt) = node.attributes.prompt.text() {
                 let message = format!("nobody works at the join `{name}`, so its prompt has no effect");
                 let finding = Diagnostic::new(Code::P314, message).at(prompt.span, "");
                 found
@@ -54,7 +53,8 @@ pub(super) fn attributes(
         Kind::Human => question_attributes(workflow, node, found),
         Kind::Escalate | Kind::Decision | Kind::Call | Kind::Checkpoint | Kind::Fork | Kind::Exit => {}
     }
-    if let (Some(policy), Some(retries)) = (node.said.text("on_fail"), node.said.text("max_retries"))
+    if let (Some(policy), Some(retries)) =
+        (node.attributes.on_fail.text(), node.attributes.max_retries.text())
         && policy.value.contains("retry")
     {
         let message = format!("`on_fail` and `max_retries` of `{name}` both say how often");
@@ -71,7 +71,7 @@ fn lacks(node: &NodeTree, what: &str, help: &str) -> Diagnostic {
 }
 
 fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
-    let is_checked = ["verify.type", "judge"].iter().any(|key| node.said.text(key).is_some());
+    let is_checked = node.attributes.verify_type.is_said() || node.attributes.judge.is_said();
     if node.contracts.is_empty() && !is_checked {
         let name = escape(&node.id.value);
         let message = format!("node `{name}` has no contract, so nothing could say that its work is done");
@@ -86,7 +86,7 @@ fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnost
         });
     }
     // A8: the label is the prompt where there is none.
-    if node.said.text("prompt").or(node.said.text("label")).is_none() {
+    if !node.attributes.prompt.is_said() && !node.attributes.label.is_said() {
         let help =
             "write what is to be done into `prompt`; until then its name is all that the worker is told";
         found.push(lacks(node, "prompt", help).level(Severity::Warning));
@@ -96,13 +96,13 @@ fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnost
 fn sub_plan_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
     if sub_plans::file(workflow, node).is_none() {
         // Some readers of the dialect have these two shapes the other way round.
-        let help = match node.said.text("shape").is_some_and(|said| said.value == "house") {
+        let help = match node.attributes.shape.text().is_some_and(|said| said.value == "house") {
             true => "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`",
             false => "write `stack.child_dotfile=\"FILE\"`",
         };
         found.push(lacks(node, "plan to run", help));
     }
-    if let Some(until) = node.said.text("manager.stop_condition")
+    if let Some(until) = node.attributes.stop_condition.text()
         && let Err(refused) = condition::read(&until.value)
     {
         found.push(refused.finding(until.span, false));
@@ -111,10 +111,11 @@ fn sub_plan_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Dia
 
 // The usual answer of a question counts after a time. It never does where the ask is over before.
 fn question_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
-    let deadline = node.said.ask_deadline().or_else(|| workflow.said.ask_deadline());
-    let usual = node.said.text("human.default_choice").zip(node.said.seconds("timeout"));
+    let deadline =
+        node.attributes.ask_deadline.spanned().or_else(|| workflow.attributes.ask_deadline.spanned());
+    let usual = node.attributes.default_choice.text().zip(node.attributes.timeout.spanned());
     let (Some(deadline), Some((choice, timeout))) = (deadline, usual) else { return };
-    if deadline.value.after.as_secs() > timeout.value {
+    if deadline.value.after > timeout.value {
         return;
     }
     let message = format!("the answer `{}` never counts: the ask is over before", escape(&choice.value));
@@ -127,11 +128,11 @@ fn question_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Dia
 }
 
 fn escalation_attributes(node: &NodeTree, found: &mut Vec<Diagnostic>) {
-    if node.said.text("escalate").is_none() {
+    if !node.attributes.escalate.is_said() {
         let help = "say what the person is to know: `escalate=\"REASON\"`, or `\"reason\"` in JSON";
         found.push(lacks(node, "reason", help).level(Severity::Warning));
     }
-    if node.said.text("pace_level").is_none() {
+    if !node.attributes.pace_level.is_said() {
         let help = "write `pace_level=contingent`, or another of primary, alternate, contingent, emergency";
         found.push(lacks(node, "PACE level", help).level(Severity::Warning));
     }
@@ -180,7 +181,7 @@ pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
                  `outcome=fail` for the edge after the last"
             )));
         }
-        let lets_pass = node.said.flag("allow_partial").is_some_and(|flag| flag.value);
+        let lets_pass = node.attributes.allow_partial.is(&true);
         let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
         let is_fail =
             |clause: &Clause| clause.key == Key::Outcome && clause.test == Test::Is("fail".to_owned());
@@ -199,33 +200,22 @@ pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
 
 // R1, R2: the node's own number, else the graph's.
 fn may_retry(workflow: &Workflow, node: &NodeTree) -> bool {
-    let preset = |said: &Said| {
-        let word = said.text("retry_policy")?;
-        Some(Backoff::from_word(&word.value)?.1)
-    };
-    let number = |said: &Said, key: &str| Some(said.number::<u16>(key)?.value);
-    let policy = node.said.text("on_fail").and_then(|policy| on_fail_of(&policy.value)?.retries);
-    let retries = policy
-        .or_else(|| number(&node.said, "max_retries"))
-        .or_else(|| preset(&node.said))
-        .or_else(|| number(&workflow.said, "default_max_retries"))
-        .or_else(|| preset(&workflow.said));
-    retries.unwrap_or(0) > 0
+    let policy = node.attributes.on_fail.value().and_then(|policy| policy.retries);
+    policy.or_else(|| Some(workflow.retries(node)?.value)).unwrap_or(0) > 0
 }
 
 // L4 and L6: a gate that nothing leads back from, or that a path leads past (ruling 4).
 pub(super) fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagnostic>) {
     let workflow = shape.workflow;
-    let is_gate = |at: &usize| shape.node(*at).said.flag("goal_gate").is_some_and(|gate| gate.value);
+    let is_gate = |at: &usize| shape.node(*at).attributes.goal_gate.is(&true);
     let gates: Vec<usize> = (0..workflow.nodes.len()).filter(is_gate).take(GATES_MAX).collect();
-    let target = |said: &Said| said.text("retry_target").or(said.text("fallback_retry_target")).is_some();
     let exits: Vec<usize> = (0..workflow.nodes.len())
         .filter(|at| shape.node(*at).kind.value == Kind::Exit && !shape.node(*at).is_failed_exit())
         .collect();
     for at in gates {
         let node = shape.node(at);
         let name = escape(&node.id.value);
-        if !target(&node.said) && !target(&workflow.said) {
+        if node.attributes.retry_targets().chain(workflow.attributes.retry_targets()).next().is_none() {
             let message = format!("nothing says where to go when the goal gate `{name}` is not met");
             let finding = Diagnostic::new(Code::P312, message).at(node.id.span, "the run fails then");
             let finding = finding.help("write `retry_target=NODE` there or for the graph");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 use planctl_engine::condition::Key;
 
-use super::super::tree::{EdgeTree, Kind, NodeTree, Said, Workflow};
+use super::super::tree::{EdgeTree, Kind, NodeTree, Origin};
 use super::super::{asked, fallbacks, loops};
 use super::{OF_A_KIND_MAX, Shape};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -46,11 +46,8 @@ fn names(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         missed.look(who, &edge.from);
         missed.look(who, &edge.to);
     }
-    let targets = |said: &Said| ["retry_target", "fallback_retry_target"].map(|key| said.text(key).cloned());
-    for said in std::iter::once(&workflow.said).chain(workflow.nodes.iter().map(|node| &node.said)) {
-        for target in targets(said).iter().flatten() {
-            missed.look("a retry", target);
-        }
+    for target in workflow.retry_targets() {
+        missed.look("a retry", target);
     }
     for asked in asked::conditions(shape) {
         for (clause, span) in asked.clauses() {
@@ -135,7 +132,8 @@ pub(super) fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 // L2, and G-12: no way to it, and no way on from it.
 fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let Some(entry) = shape.entry else { return };
-    let targets = retry_targets(shape.workflow);
+    let targets =
+        shape.workflow.retry_targets().filter_map(|target| shape.places.get(target.value.as_str()).copied());
     let from_start = shape.reachable_from(std::iter::once(entry).chain(targets), false);
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
     let ends = (0..shape.out_edges.len()).filter(|at| is_end(shape.node(*at)));
@@ -144,8 +142,7 @@ fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let mut of_ends = Vec::new();
     for (at, node) in shape.workflow.nodes.iter().enumerate() {
         // An implied node is no place to fix, so it is reported only if nothing else is.
-        let is_implied = shape.language.is_none() && matches!(node.kind.value, Kind::Start | Kind::Exit);
-        let reported = if is_implied { &mut of_ends } else { &mut of_kind };
+        let reported = if node.origin == Origin::Order { &mut of_ends } else { &mut of_kind };
         if !from_start[at] {
             reported.push(match shape.workflow.is_alone(node) {
                 true => disconnected_finding(node),
@@ -206,17 +203,9 @@ fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_edges: bool) -> Diagnostic {
     }
 }
 
-fn retry_targets(workflow: &Workflow) -> Vec<usize> {
-    let places = workflow.places();
-    let said = std::iter::once(&workflow.said).chain(workflow.nodes.iter().map(|node| &node.said));
-    let keys = ["retry_target", "fallback_retry_target"];
-    let targets = said.flat_map(|said| keys.map(|key| said.text(key)));
-    targets.flatten().filter_map(|target| places.get(target.value.as_str()).copied()).collect()
-}
-
 // Edges that their nodes can't have, and two for one outcome.
 pub(super) fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
-    let are_branches = shape.workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value);
+    let are_branches = shape.workflow.attributes.parallel_edges.is(&true);
     let before = found.len();
     for (at, out_edges) in shape.out_edges.iter().enumerate() {
         let node = shape.node(at);
