@@ -36,7 +36,7 @@ pub enum GuideCommand {
     },
     /// Matches the prompts of sessions that no plan holds with the library
     Activate {
-        /// What happens with a plan that fits
+        /// Says whether a plan that fits is proposed, begun or left alone
         #[arg(value_enum)]
         activate: Activate,
     },
