@@ -236,7 +236,7 @@ fn branches_of_a_run_are_told_in_its_status_its_line_and_its_picture() {
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(fixture.status()["joins"], serde_json::json!([]));
     let why = fixture.planctl(&["why", "p-1", "join-4"]).out;
-    assert!(why.contains("2 branches succeeded at"), "{why}");
+    assert!(why.contains("2 branches succeeded, and 0 failed"), "{why}");
 }
 
 #[test]
