@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
+use crate::workspace::NO_DRAFTS;
 use crate::worktree::call::{Called, Git};
 use crate::worktree::{Changes, WorktreeError, changes_between, remove_locks};
 
@@ -94,9 +95,9 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Returns the tree of the workspace as it is.
+    /// Returns the tree of the workspace as it is, without the files that planctl writes plans to.
     async fn tree_of(&self, workspace: &Path) -> Result<String, WorktreeError> {
-        self.call(workspace, ["add", "--all", "--", "."]).await?;
+        self.call(workspace, ["add", "--all", "--", ".", NO_DRAFTS]).await?;
         Ok(self.call(workspace, ["write-tree"]).await?.text())
     }
 

@@ -19,6 +19,8 @@ pub const PLAN_BYTES_MAX: u64 = 1024 * 1024;
 
 /// How the files begin and end that hold a plan's next text until it takes the plan's place.
 const DRAFT: (&str, &str) = (".planctl-", ".tmp");
+/// Leaves such files out of what git looks at: they come and go while a run is under way.
+pub(crate) const NO_DRAFTS: &str = ":(exclude,glob)**/.planctl-*.tmp";
 
 /// Names a workspace everywhere: a host and a canonical path.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

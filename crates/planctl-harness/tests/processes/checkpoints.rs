@@ -13,6 +13,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         g08_the_users_repository_stays_as_it_is,
         g08_a_workspace_without_a_repository_is_recorded_too,
         g08_what_was_never_recorded_is_refused,
+        g08_a_plan_that_is_being_written_is_no_change_of_the_workspace,
         p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way,
     ]
 }
@@ -129,6 +130,18 @@ fn g08_what_was_never_recorded_is_refused() {
 }
 
 /// Git removes its locks where it fails and where it is asked to end, and not where it is killed.
+fn g08_a_plan_that_is_being_written_is_no_change_of_the_workspace() {
+    let place = Place::new();
+    let checkpoints = place.checkpoints();
+    place.write("plans/.planctl-a1b2c3.tmp", "half a plan\n");
+    block_on(checkpoints.record_as(&place.workspace(), "begin")).unwrap();
+    std::fs::remove_file(place.workspace().join("plans/.planctl-a1b2c3.tmp")).unwrap();
+    place.write(".planctl-d4e5f6.tmp", "half another\n");
+    let changes = block_on(checkpoints.changes_since(&place.workspace(), "begin", "", 1024));
+    let changes = changes.unwrap().unwrap();
+    assert!(changes.files.is_empty(), "{:?}", changes.files);
+}
+
 fn p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way() {
     let place = Place::new();
     let kept = place.folder.path().join("kept/run");
