@@ -1,1 +1,2 @@
-//! Holds no code. It has the tests and the binary share one build of some libraries: Cargo.toml says of which, and why.
+//! Holds no code. Its dependencies have the features with which the tests are built, so that a build of the binary alone compiles none of
+//! them a second time.

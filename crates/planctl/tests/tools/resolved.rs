@@ -185,7 +185,7 @@ fn a_limit_is_no_fault() {
     failed(&place, goal);
     let repair = ["goal", "resolve", goal, "--out", "plan.md", "--repair", "plan-1", "--agent", "exec:false"];
     let said = place.planctl(&repair);
-    assert!(said.code == 1 && said.err.contains("no change of the plan mends"), "{said:?}");
+    assert!(said.code == 1 && said.err.contains("no change of the plan can fix"), "{said:?}");
 }
 
 fn a_lost_server_is_left_out() {
