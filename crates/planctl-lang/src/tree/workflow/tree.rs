@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
-use planctl_engine::{AskDeadline, On};
 
 use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
 use crate::syntax::written::{ExitResult, RetryPolicy, VerifyType, Written};
