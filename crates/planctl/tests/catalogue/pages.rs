@@ -38,7 +38,7 @@ wrote:
 
 GUARDED
 
-`-D CODE`, or `deny` in planctl.toml, goes before the comment. A comment without a reason, of an unknown code, or that
+`-D CODE`, or `deny` in planctl.toml, takes precedence over the comment. A comment without a reason, of an unknown code, or that
 allows nothing is a finding itself ([P018](P018.md)).
 
 These pages are written by `PLANCTL_DOCS=write cargo test -p planctl --test catalogue pages` from
