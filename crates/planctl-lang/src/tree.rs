@@ -212,7 +212,7 @@ pub struct ContractTree {
 }
 
 macro_rules! fields {
-    ($($name:ident $word:literal $place:ident $form:ident,)*) => {
+    ($($name:ident $word:literal $scope:ident $form:ident,)*) => {
         /// A field by name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
         pub enum Field { $(#[doc = concat!("`**", $word, ":**`")] $name,)* }
@@ -230,8 +230,8 @@ macro_rules! fields {
                 match self { $(Field::$name => Form::$form,)* }
             }
 
-            fn place(self) -> Place {
-                match self { $(Field::$name => Place::$place,)* }
+            fn scope(self) -> Scope {
+                match self { $(Field::$name => Scope::$scope,)* }
             }
         }
     };
@@ -278,9 +278,9 @@ fields! {
     Status "status" Step Line,
 }
 
-/// Where a field stands.
+/// The owner of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Scope {
     Plan,
     Step,
 }
@@ -300,7 +300,7 @@ impl Field {
 
     /// Returns the fields of steps.
     pub fn of_steps() -> impl Iterator<Item = Field> {
-        Field::ALL.iter().copied().filter(|field| field.place() == Place::Step)
+        Field::ALL.iter().copied().filter(|field| field.scope() == Scope::Step)
     }
 
     /// Returns the plan's own field of this name, in lower case with underscores.

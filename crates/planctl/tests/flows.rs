@@ -178,7 +178,7 @@ fn a_workspace_that_is_gone_is_named() {
     assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
     let said = fixture.planctl(&["plan", "resume", "plan-1", "--no-wait"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let status = fixture.json(&["run", "show", "plan-1", "--json"]);
+    let status = fixture.json(&["plan", "status", "plan-1", "--json"]);
     let failure = status["steps"][0]["failure"].as_str().unwrap().to_owned();
     assert!(failure.contains(&format!("the workspace {site} is not there")), "{failure}");
 }

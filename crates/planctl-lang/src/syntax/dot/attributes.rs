@@ -422,26 +422,26 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
                 found.push(refused(unread.why, unread.help));
             }
         }
-        ValueForm::References => {
-            let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
-            let mut wrong = entries.filter(|entry| {
-                let named = entry.strip_prefix("file:").or(entry.strip_prefix("topic:"));
-                named.is_none_or(|name| name.trim().is_empty())
-            });
-            if let Some(entry) = wrong.next() {
-                let message = format!("`{}` is no subscription", escape(&cut(entry)));
-                let finding = Diagnostic::new(Code::P206, message).at(span, "");
-                found.push(
-                    finding
-                        .help("write `file:` and a path, or `topic:` and a name, with commas between them"),
-                );
-            }
-        }
+        ValueForm::References => references(text, span, found),
         ValueForm::Whole(..)
         | ValueForm::Flag
         | ValueForm::Duration
         | ValueForm::Word(_)
         | ValueForm::Policy => {}
+    }
+}
+
+fn references(text: &str, span: Span, found: &mut Vec<Diagnostic>) {
+    let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
+    let mut wrong = entries.filter(|entry| {
+        let named = entry.strip_prefix("file:").or(entry.strip_prefix("topic:"));
+        named.is_none_or(|name| name.trim().is_empty())
+    });
+    if let Some(entry) = wrong.next() {
+        let message = format!("`{}` is no subscription", escape(&cut(entry)));
+        let finding = Diagnostic::new(Code::P206, message).at(span, "");
+        found
+            .push(finding.help("write `file:` and a path, or `topic:` and a name, with commas between them"));
     }
 }
 

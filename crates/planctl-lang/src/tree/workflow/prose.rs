@@ -170,20 +170,7 @@ fn step(
     text.push_str(&format!("\n### {number}. {}\n\n", one_line(node.title(), "Step")));
     let kind = node.kind.value;
     let said = &node.attributes;
-    let word = match kind {
-        Kind::Task => said.work.is(&WorkKind::Review).then_some("review"),
-        Kind::SubPlan => Some("sub-plan"),
-        Kind::Start
-        | Kind::Decision
-        | Kind::Human
-        | Kind::Call
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::Exit => Some(kind.word()),
-    };
-    if let Some(word) = word {
+    if let Some(word) = type_word(node) {
         text.push_str(&format!("**type:** {word}\n"));
     }
     // A plan names the role; a graph may leave it out.
@@ -238,6 +225,24 @@ fn step(
     };
     for (key, _) in said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of `{}`", node.id.value));
+    }
+}
+
+/// Returns the type of a step, where it is not the usual one.
+fn type_word(node: &NodeTree) -> Option<&'static str> {
+    let kind = node.kind.value;
+    match kind {
+        Kind::Task => node.attributes.work.is(&WorkKind::Review).then_some("review"),
+        Kind::SubPlan => Some("sub-plan"),
+        Kind::Start
+        | Kind::Decision
+        | Kind::Human
+        | Kind::Call
+        | Kind::Checkpoint
+        | Kind::Fork
+        | Kind::Join
+        | Kind::Escalate
+        | Kind::Exit => Some(kind.word()),
     }
 }
 
