@@ -60,7 +60,7 @@ pub struct ObservedView {
     pub refuted: Option<String>,
     /// The command whose output it was, where it was a command.
     pub command: Option<String>,
-    /// The exit code, where the agent told it.
+    /// The exit code, where the agent reported it.
     pub exit_code: Option<i32>,
     /// The output, as much as is kept.
     pub output: String,

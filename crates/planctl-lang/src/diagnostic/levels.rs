@@ -164,7 +164,7 @@ impl Levels {
         self.codes.get(&code).map(|ranked| ranked.wish)
     }
 
-    /// Says that no finding of a code is told, whatever its level.
+    /// Says that no finding of a code is shown, whatever its level.
     pub(crate) fn hides(&self, code: Code) -> bool {
         self.wish_of(code) == Some(Wish::Allow)
     }

@@ -278,9 +278,9 @@ impl CompleteCall {
 
     /// Says this of the circumstances.
     #[must_use]
-    pub fn with_circumstances(self, told: Option<&Circumstances>) -> CompleteCall {
-        let told = told.cloned().unwrap_or_default();
-        let cut_off = told.cut_off.map(|fault| CutOffCall {
+    pub fn with_circumstances(self, circumstances: Option<&Circumstances>) -> CompleteCall {
+        let Circumstances { cut_off, denied, session } = circumstances.cloned().unwrap_or_default();
+        let cut_off = cut_off.map(|fault| CutOffCall {
             kind: match fault.kind {
                 FaultKind::Transient => CutOffKind::Transient,
                 FaultKind::Permission => CutOffKind::Permission,
@@ -288,7 +288,7 @@ impl CompleteCall {
             },
             reason: fault.message,
         });
-        CompleteCall { cut_off, denied: told.denied, session: told.session, ..self }
+        CompleteCall { cut_off, denied, session, ..self }
     }
 
     /// Returns what it says of the way on, where it says something.

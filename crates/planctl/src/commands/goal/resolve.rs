@@ -13,6 +13,7 @@ use planctl_planner::{
     PlannedStep, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
     Spending, Tool, Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
+use planctl_server::library::Library;
 use serde::{Deserialize, Serialize};
 
 use super::super::draft::inbox::{self, Inbox};
@@ -88,8 +89,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     kept.copy(context, &source.goal).await?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
-    let entries: Vec<Entry> =
-        plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
+    let library = plan_files::library(context);
+    let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
     let by_words =
         Resolver { catalog: &catalog, history: &history, sources, vectors: None, entries: &entries };
     let vectors = match &args.embeddings {
@@ -113,7 +114,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         Outcome::Invalid => None,
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
-            let files = files_of_plans(context, &planned)?;
+            let files = files_of_plans(context, &library, &planned)?;
             let text = write_plan(&source.goal, &context.actor(), &planned, &files);
             let file = file_of(args, &record);
             write_plan_file(context, &file, &text, record.written.as_ref())?;
@@ -355,12 +356,15 @@ fn only_entry(planned: &Planned) -> Option<&str> {
 }
 
 /// Returns the file of each plan of the library that is a step. An entry that is not of this project becomes a file of it.
-fn files_of_plans(context: &Context, planned: &Planned) -> Result<BTreeMap<String, String>, Failure> {
-    let library = plan_files::library(context);
+fn files_of_plans(
+    context: &Context,
+    library: &Library,
+    planned: &Planned,
+) -> Result<BTreeMap<String, String>, Failure> {
     let mut files = BTreeMap::new();
     for step in &planned.steps {
         let Action::SubPlan { entry, .. } = &step.action else { continue };
-        let file = super::super::library::file_of_entry(context, &library, entry)?;
+        let file = super::super::library::file_of_entry(context, library, entry)?;
         let own = file.strip_prefix(context.workspace()).unwrap_or(&file);
         files.insert(entry.clone(), own.display().to_string());
     }
