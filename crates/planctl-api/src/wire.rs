@@ -43,7 +43,8 @@ pub use asks::{
     HeldPromptView, OptionView, PlanWithin, VoteView, VotedView, WillRun,
 };
 pub use attempts::{
-    AttemptSummary, AttemptView, BecauseView, ContextView, GateView, LogView, ObservedView, WhyView, WorkView,
+    AttemptSummary, AttemptView, BecauseView, ContextView, GateView, LogView, ObservedView, TestsView,
+    WhyView, WorkView,
 };
 pub use audit::{AuditView, AuditedRun, AuditedStep};
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};

@@ -41,6 +41,7 @@ mod running;
 mod scratch;
 mod spawn;
 mod stamp;
+mod test_reports;
 mod tool_server;
 mod trial;
 mod walk;

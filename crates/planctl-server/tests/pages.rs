@@ -177,6 +177,7 @@ impl House {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
+            tests: None,
             judgement: None,
         };
         let found = HarnessResult::Evidence(Box::new(evidence));

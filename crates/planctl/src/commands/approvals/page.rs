@@ -46,7 +46,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     }
     if let Some(contract) = &page.contract {
         if !contract.command.is_empty() {
-            text.push_str(&heading(&format!("contract, exit code {}", contract.exit_code)));
+            text.push_str(&heading(&format!("contract, {}", contract.passes_with())));
             indented(&mut text, "  ", &contract.command);
         }
         text.push_str(&contract.judge.as_ref().map(draw_judge).unwrap_or_default());
