@@ -80,8 +80,11 @@ fn a06_each_language_says_how_many_tests_have_to_pass_and_keeps_it_in_the_others
             graph.nodes().iter().filter_map(|node| node.task()?.contract.min_tests).collect();
         assert_eq!(counted, [12], "{name}:\n{text}");
     }
-    let refused =
-        check(&Source::new("plan.dot", "digraph G { start a [min_tests=0] exit start -> a -> exit }"), Language::Dot).1;
+    let refused = check(
+        &Source::new("plan.dot", "digraph G { start a [min_tests=0] exit start -> a -> exit }"),
+        Language::Dot,
+    )
+    .1;
     assert!(
         refused.iter().any(|found| found.is_error() && found.message.contains("min_tests")),
         "{refused:?}"
