@@ -140,6 +140,9 @@ fn a06_a_contract_that_counts_tests_and_writes_no_report_is_found() {
     let without = counted("test -f one.txt").expect("a finding");
     assert!(without.message.contains("writes no report of the 3 tests"), "{without:?}");
     assert_eq!(counted("test -f one.txt > \"$PLANCTL_REPORTS/a.tap\""), None);
+    let asks = with("**task:**", "**type:** human\n**min_tests:** 3\n**task:**");
+    let idle = found(&asks).into_iter().find(|found| found.message.contains("no tests are counted"));
+    assert_eq!(idle.map(|found| found.code), Some(Code::P015));
 }
 
 #[test]
