@@ -427,7 +427,7 @@ impl FileChange {
     }
 }
 
-/// Why a gate told nothing: no verdict, so no attempt is spent and the gate runs again.
+/// Why a gate was inconclusive: there is no verdict, so no attempt is spent and the gate runs again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Inconclusive {

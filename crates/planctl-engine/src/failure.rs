@@ -56,7 +56,7 @@ pub enum Failing {
         /// The worker's message.
         message: String,
     },
-    /// The gate told nothing, time after time.
+    /// The gate was inconclusive, time after time.
     Inconclusive {
         /// The missing or unstable thing.
         message: String,

@@ -196,7 +196,7 @@ impl ContractRunner {
         self
     }
 
-    /// Demands that files stay as they are while a contract runs; a gate in which one changed tells nothing (A5).
+    /// Demands that files stay as they are while a contract runs; a gate in which one changed is inconclusive (A5).
     pub fn with_stability(mut self, stability: Stability) -> ContractRunner {
         self.stability = stability;
         self
@@ -215,7 +215,7 @@ impl ContractRunner {
     /// Evaluates a contract once.
     ///
     /// `watch` sees its output as it comes; its text is never read for meaning (A11). `cancel` interrupts the gate,
-    /// which then told nothing.
+    /// which is then inconclusive.
     pub async fn evaluate(
         &self,
         contract: &Contract,
