@@ -6,15 +6,13 @@
     reason = "a test that meets what it does not expect has failed; the fixture is shared"
 )]
 
-#[path = "cli/fixture.rs"]
-mod fixture;
 #[path = "branching/folders.rs"]
 mod folders;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fixture::{Fixture, git};
+use crate::fixture::{Fixture, git};
 use rustix::process::Signal;
 
 /// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.

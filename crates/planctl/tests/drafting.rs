@@ -18,7 +18,7 @@ mod models;
 mod pieces;
 #[path = "drafting/resolving.rs"]
 mod resolving;
-#[path = "support/schema.rs"]
-mod schema;
 #[path = "drafting/service.rs"]
 mod service;
+
+use crate::fixture::schema;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::service::{Form, Service};
+use super::service::{Form, Service};
 
 /// The output of a command.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Home {
         let said = self.planctl(words);
         assert_eq!(said.code, code, "{words:?}: {said:?}");
         let value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
-        crate::schema::check(words, &said.out);
+        super::schema::check(words, &said.out);
         value
     }
 

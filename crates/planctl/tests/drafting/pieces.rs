@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::home::app;
-use crate::service::{Form, Reply, Service};
+use super::home::app;
+use super::service::{Form, Reply, Service};
 
 #[test]
 fn m_03_a_listing_that_asks_is_two_intents_without_a_model() {

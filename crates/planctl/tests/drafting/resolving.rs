@@ -3,8 +3,8 @@
 use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::home::{Home, app};
-use crate::service::{Form, Reply, Service};
+use super::home::{Home, app};
+use super::service::{Form, Reply, Service};
 
 const GOAL: &str = "list issues in mandubian/ccos but ask me for the page size";
 const FILE: &str = "plans/list-issues-in-mandubian-ccos-but-ask-me-for-the-page-size.md";
@@ -199,7 +199,7 @@ fn m_12_m_14_m_47_a_step_says_which_intent_it_serves_and_one_that_passed_serves_
     let told = |words: &[&str]| {
         let said = said(words);
         assert_eq!(said.code, 0, "{words:?}: {said:?}");
-        crate::schema::check(words, &said.out);
+        super::schema::check(words, &said.out);
         serde_json::from_str::<Value>(&said.out).unwrap()
     };
     home.write(
@@ -251,7 +251,7 @@ fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
     assert_eq!(view["steps"][0]["source"], "semantic");
     let call = &service.calls()[0];
     assert_eq!((call.path.as_str(), call.body["input"].as_array().unwrap().len()), ("/v1/embeddings", 4));
-    assert_eq!(call.headers["authorization"], format!("Bearer {}", crate::home::KEY));
+    assert_eq!(call.headers["authorization"], format!("Bearer {}", super::home::KEY));
     home.json(&resolve(goal, &again), 0);
     assert_eq!(service.calls().len(), 1, "no text is paid for twice");
     let wrong = home.planctl(&resolve(goal, &["--embeddings", "writer"]));

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::receiver::{Receiver, SECRET, WEBHOOK, configure, daemon, sql};
+use super::receiver::{Receiver, SECRET, WEBHOOK, configure, daemon, sql};
 use crate::support::{Place, wait_until};
 
 fn deliveries(place: &Place, more: &[&str]) -> Vec<Value> {

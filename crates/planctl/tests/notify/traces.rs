@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::collector::{Collector, Span, must_be_whole};
+use super::collector::{Collector, Span, must_be_whole};
 use crate::support::{Going, Place, wait_until};
 
 /// A worker that notes which trace it was given, as a program of its own would continue it.
