@@ -31,6 +31,11 @@ pub(crate) const ANSWER: &str = "select run, seq, at, kind, name, cause, node, v
 pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 order by seq desc limit $2";
 
+/// Goes through an index of its own, so that its conditions are those of that index (migration 0035).
+pub(crate) const DECISIONS: &str = "select h.run, h.seq, h.at, h.kind, h.name, h.cause, h.node, h.visit, h.attempt, h.item, \
+     h.generation, h.command, h.body::text as body, h.hash, r.name as run_name from history h join runs r on r.id = h.run \
+     where h.kind = 'input' and h.name like 'human.%' order by h.at desc, h.seq desc limit $1";
+
 pub(crate) const NEWEST_INPUTS_AT: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and kind = 'input' and node = $2 order by seq desc limit $3";
 
@@ -419,6 +424,17 @@ impl Store {
             .map(HistoryLine::from_row)
             .collect::<Result<_, _>>()
             .map_err(|error| error.in_run(run))
+    }
+
+    /// Returns what people and rules decided of all runs, newest first, each line with its run's name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
+    pub async fn decisions(&self, limit: i64) -> Result<Vec<(String, HistoryLine)>, StoreError> {
+        let rows =
+            repeated!(self, connection => sqlx::query(DECISIONS).bind(limit).fetch_all(&mut *connection))?;
+        rows.iter().map(|row| Ok((row.try_get("run_name")?, HistoryLine::from_row(row)?))).collect()
     }
 
     /// Returns the newest reports and findings about a node of a run, at most `limit`, in their order.

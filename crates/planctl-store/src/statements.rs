@@ -22,6 +22,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("history: newest facts", history::NEWEST_FACTS),
     ("history: newest rests", history::NEWEST_RESTS),
     ("history: newest lines", history::NEWEST_LINES),
+    ("history: decisions", history::DECISIONS),
     ("history: newest inputs at", history::NEWEST_INPUTS_AT),
     ("apply: read", apply::READ),
     ("apply: read duplicate", apply::READ_DUPLICATE),

@@ -21,8 +21,9 @@ use planctl_api::wire::draft_records::{DraftRecordCall, DraftRecordView, DraftTa
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::{
     AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
-    DatabaseView, Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView,
-    PromptList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
+    DatabaseView, Decided, EventLine, FollowUpView, KeptRevision, LibraryRuns, LogView, OutputView,
+    PlanDecisionView, PlanDiffView, PromptList, RevisionList, RunList, RunView, SaluteView, SessionView,
+    TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -160,6 +161,21 @@ impl Client {
         let Approving { note, accept_changed, worker } = given.clone();
         let call = DecideCall { plan: self.plan(checked, worker.as_ref()), note, accept_changed };
         self.api.post("/v1/plans/approve", &[], &call).await
+    }
+
+    /// Returns the newest decision about a text, where this database has it.
+    pub async fn decided_about(&self, checked: &Checked) -> Result<Option<PlanDecisionView>, Failure> {
+        let plan = api::path_segment(&checked.path);
+        let list: Result<RevisionList, Failure> = self
+            .api
+            .get(&format!("/v1/plans/{plan}/revisions"), &[("workspace", self.workspace.as_str())])
+            .await;
+        let kept = match list {
+            Err(failure) if failure.exit == Exit::NotFound => return Ok(None),
+            list => list?.revisions,
+        };
+        let digest = checked.verification.digest.as_str();
+        Ok(kept.iter().find(|kept| kept.digest == digest).and_then(KeptRevision::decided))
     }
 
     /// Rejects a plan.
