@@ -12,6 +12,8 @@ mod goals;
 mod home;
 #[path = "drafting/judges.rs"]
 mod judges;
+#[path = "drafting/killed.rs"]
+mod killed;
 #[path = "drafting/models.rs"]
 mod models;
 #[path = "drafting/pieces.rs"]
@@ -22,3 +24,5 @@ mod resolving;
 mod schema;
 #[path = "drafting/service.rs"]
 mod service;
+#[path = "drafting/traced.rs"]
+mod traced;
