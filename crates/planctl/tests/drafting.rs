@@ -18,6 +18,8 @@ mod killed;
 mod models;
 #[path = "drafting/pieces.rs"]
 mod pieces;
+#[path = "drafting/repaired.rs"]
+mod repaired;
 #[path = "drafting/resolving.rs"]
 mod resolving;
 #[path = "support/schema.rs"]
