@@ -24,6 +24,10 @@ pub(crate) const HISTORY_OF_NODE: &str = "select run, seq, at, kind, name, cause
      command, body::text as body, hash from history where run = $1 and seq > $2 and (node = $3 or name = 'edge_followed' \
      and body ->> 'to' = $3) order by seq limit $4";
 
+/// Other texts with which a run went on by the word of a policy.
+pub(crate) const REVISED_BY_POLICY: &str = "select count(*) as revised from history where run = $1 and kind = 'input' \
+     and name = 'human.revised' and starts_with(body #>> '{event,by}', 'policy:')";
+
 pub(crate) const ANSWER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and name = 'ask_answered' and body ->> 'item' = $2 \
      order by seq limit 1";
@@ -542,6 +546,17 @@ impl Store {
             .bind(limit)
             .fetch_all(&mut *connection))?;
         rows.iter().map(HistoryLine::from_row).collect::<Result<_, _>>().map_err(|error| error.in_run(run))
+    }
+
+    /// Says how often a run went on with another text by the word of a policy.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn revisions_by_policy(&self, run: RunId) -> Result<u64, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, connection => sqlx::query(REVISED_BY_POLICY).bind(id).fetch_one(&mut *connection))?;
+        Ok(row.try_get::<i64, _>("revised")?.unsigned_abs())
     }
 
     /// Returns the line that says how an ask was answered; none where it is open, or was taken back.

@@ -17,6 +17,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("server: server facts", server::SERVER_FACTS),
     ("listen: notify", listen::NOTIFY),
     ("history: history after", history::HISTORY_AFTER),
+    ("history: revised by policy", history::REVISED_BY_POLICY),
     ("history: of node", history::HISTORY_OF_NODE),
     ("history: answer", history::ANSWER),
     ("history: newest facts", history::NEWEST_FACTS),

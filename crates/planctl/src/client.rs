@@ -159,7 +159,15 @@ impl Client {
     /// Approves a plan as it stands, verified with what will serve every role.
     pub async fn approve(&self, checked: &Checked, given: &Approving) -> Result<Decided, Failure> {
         let Approving { note, accept_changed, worker } = given.clone();
-        let call = DecideCall { plan: self.plan(checked, worker.as_ref()), note, accept_changed };
+        let plan = self.plan(checked, worker.as_ref());
+        let call = DecideCall { plan, note, accept_changed, repairs: None };
+        self.api.post("/v1/plans/approve", &[], &call).await
+    }
+
+    /// Has the policy that approved a run approve the plan as a repair of it; a conflict says why that is left to a person.
+    pub async fn approve_repair(&self, checked: &Checked, run: Handle) -> Result<Decided, Failure> {
+        let (plan, repairs) = (self.plan(checked, None), Some(run.0.to_string()));
+        let call = DecideCall { plan, note: None, accept_changed: Vec::new(), repairs };
         self.api.post("/v1/plans/approve", &[], &call).await
     }
 
@@ -181,7 +189,7 @@ impl Client {
     /// Rejects a plan.
     pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, Failure> {
         let (plan, note) = (self.plan(checked, None), Some(note.to_owned()));
-        let call = DecideCall { plan, note, accept_changed: Vec::new() };
+        let call = DecideCall { plan, note, accept_changed: Vec::new(), repairs: None };
         self.api.post("/v1/plans/reject", &[], &call).await
     }
 

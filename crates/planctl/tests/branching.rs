@@ -227,6 +227,21 @@ fn n3_a_sub_plan_asks_for_its_own_approval_and_the_run_around_it_waits() {
 }
 
 #[test]
+fn last_is_the_run_that_a_person_began_and_none_within_it() {
+    let fixture = nested("");
+    assert_eq!(fixture.planctl(&outer(NESTED_WORK)).code, 3);
+    let last = || fixture.json(&["status", "@last", "--json"])["run"].clone();
+    assert_eq!(last(), "outer-1", "the run within it began later");
+    assert!(fixture.planctl(&["why"]).out.contains("inner-1"), "what it waits for is told by its own name");
+    assert_eq!(fixture.planctl(&["approvals", "approve", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&["resume", "@last", "--no-wait"]).code, 0);
+    let fixture = nested("");
+    assert_eq!(fixture.planctl(&outer(NESTED_WORK)).code, 3);
+    assert_eq!(fixture.planctl(&["cancel", "@last"]).code, 0);
+    assert_eq!(fixture.json(&["status", "outer-1", "--json"])["state"], "cancelled");
+}
+
+#[test]
 fn hole_2_the_ask_of_a_plan_within_binds_the_files_that_it_showed() {
     let fixture = nested("");
     fixture.write("check.sh", "test -f inner\n");

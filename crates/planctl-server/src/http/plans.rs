@@ -78,6 +78,9 @@ pub(super) async fn approve(call: Call) -> Answer {
     let wanted: DecideCall = call.body()?;
     let checked = checked(&call, &wanted.plan).await?;
     let services = call.services_of_plan(&wanted.plan).await?;
+    if let Some(run) = &wanted.repairs {
+        return json(&services.approve_repair(&checked, services.find(run).await?).await?);
+    }
     let worker = wanted.plan.worker.clone();
     let given = Approving { note: wanted.note, accept_changed: wanted.accept_changed, worker };
     json(&services.approve(&checked, &given).await?)

@@ -77,6 +77,13 @@ impl Home {
         fs::write(self.path("home/.config/planctl/planctl.toml"), text).unwrap();
     }
 
+    /// Adds to the user's configuration.
+    pub fn configure(&self, more: &str) {
+        let file = self.path("home/.config/planctl/planctl.toml");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        fs::write(file, text + more).unwrap();
+    }
+
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         fs::create_dir_all(self.path("work")).unwrap();

@@ -150,8 +150,15 @@ fn m_39c_a_model_proposes_and_a_person_decides() {
     home.json(&resolve(goal, &["--model", "writer", "--answer", &none]), 3);
     let alone = home.planctl(&resolve(goal, &["--answer", "I1-2=3"]));
     assert!(alone.code == 1 && alone.err.contains("--model NAME"), "{alone:?}");
-    let proposal = home.json(&resolve(goal, &["--model", "writer", "--answer", "I1-2=3"]), 3);
+    let within = ["--model", "writer", "--answer", "I1-2=3", "--budget", "100 tokens"];
+    let held = home.planctl(&resolve(goal, &within));
+    assert!(held.code == 6 && held.err.contains("100 are allowed") && service.calls().is_empty(), "{held:?}");
+    let proposal = home.json(&resolve(goal, &["--model", "writer"]), 3);
     assert_eq!((&proposal["asks"][0]["kind"], service.calls().len()), (&json!("hint"), 1), "{proposal:#}");
+    assert_eq!(
+        (&proposal["spent"]["answers"], &proposal["spent"]["output_tokens"]),
+        (&json!(1), &json!(200))
+    );
     assert!(service.calls()[0].prompt().contains("the required permissions"));
 }
 
@@ -239,14 +246,18 @@ fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
         .rev()
         .map(|(index, vector)| json!({ "index": index, "embedding": vector }))
         .collect();
-    let service = Service::start(Form::Embeddings, vec![Reply::Body(json!({ "data": data }).to_string())]);
+    let body = json!({ "data": data, "usage": { "prompt_tokens": 70, "total_tokens": 70 } });
+    let service = Service::start(Form::Embeddings, vec![Reply::Body(body.to_string())]);
     let writer = Service::start(Form::Chat, Vec::new());
     home.models(&[("vectors", &service), ("writer", &writer)]);
     let goal = "show umbrellas";
     let without = home.json(&resolve(goal, &[]), 3);
     assert_eq!(without["outcome"], "open");
     let again = ["--again", "--embeddings", "vectors"];
+    let held = home.planctl(&resolve(goal, &["--embeddings", "vectors", "--budget", "10 tokens"]));
+    assert!(held.code == 6 && service.calls().is_empty(), "{held:?}");
     let view = home.json(&resolve(goal, &again), 0);
+    assert_eq!((&view["spent"]["input_tokens"], &view["spent"]["usd"]), (&json!(70), &json!(0.00007)));
     assert_eq!(view["steps"][0]["capability"], "github.fetch_weather", "{view:#}");
     assert_eq!(view["steps"][0]["source"], "semantic");
     let call = &service.calls()[0];
