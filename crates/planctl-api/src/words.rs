@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::view::strip_terminal_sequences;
 
 use crate::wire::{
-    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, DayBudgetView, DeadlineView, LevelView,
-    OptionView, RunState, SpentView, StepState, StepView, WorkedOnBy,
+    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, ContractView, DayBudgetView, DeadlineView,
+    LevelView, OptionView, RunState, SpentView, StepState, StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -326,6 +326,12 @@ pub fn level(level: &LevelView) -> String {
         "PACE {}: {who} answers; the {} had it before ({reason} after attempt {})",
         level.level, level.from, level.after_attempts
     ))
+}
+
+/// Says with what a contract passes: `exit code 0, at least 12 tests`.
+pub fn passes_with(contract: &ContractView) -> String {
+    let tests = contract.min_tests.map(|least| format!(", at least {}", counted(least as usize, "test")));
+    format!("exit code {}{}", contract.exit_code, tests.unwrap_or_default())
 }
 
 /// Writes a number of things: `1 step`, `2 steps`.

@@ -232,19 +232,10 @@ impl ContractRunner {
         if !evidence.tampered.is_empty() {
             return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
-        let folder =
-            match GateFolder::acquire(&self.spawner, &self.setting, &self.workspace, self.isolation.tier) {
-                Ok(folder) => folder,
-                Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
-            };
-        if let Err(error) = self.put_outputs(folder.path()) {
-            return inconclusive_gate(spawn_failure("the outputs that it reads", &error).await);
-        }
-        if contract.min_tests.is_some()
-            && let Err(error) = create_folder(&folder.path().join(REPORTS_FOLDER))
-        {
-            return inconclusive_gate(spawn_failure("the folder for its reports", &error).await);
-        }
+        let folder = match self.furnish_folder(contract) {
+            Ok(folder) => folder,
+            Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
+        };
         let Some(command) = self.command(contract, &folder, baseline) else {
             return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() });
         };
@@ -346,13 +337,18 @@ impl ContractRunner {
         outputs
     }
 
-    fn put_outputs(&self, folder: &Path) -> io::Result<()> {
-        if self.outputs.is_empty() {
-            return Ok(());
+    /// Returns a private folder with the outputs that the contract reads and a place for the reports that it is asked for.
+    fn furnish_folder(&self, contract: &Contract) -> io::Result<GateFolder> {
+        let folder = GateFolder::acquire(&self.spawner, &self.setting, &self.workspace, self.isolation.tier)?;
+        if !self.outputs.is_empty() {
+            let outputs = folder.path().join(OUTPUTS_FOLDER);
+            std::fs::create_dir_all(&outputs)?;
+            self.outputs.iter().try_for_each(|(name, bytes)| std::fs::write(outputs.join(name), bytes))?;
         }
-        let folder = folder.join(OUTPUTS_FOLDER);
-        std::fs::create_dir_all(&folder)?;
-        self.outputs.iter().try_for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes))
+        if contract.min_tests.is_some() {
+            create_folder(&folder.path().join(REPORTS_FOLDER))?;
+        }
+        Ok(folder)
     }
 
     /// Looks at the files that must stay as they are; `None` where there are none.

@@ -58,7 +58,7 @@ fn passed_in(report: &str) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Counts the cases of JUnit XML that neither failed nor were left out. What follows a fault of the XML counts nothing.
+/// Counts the cases of JUnit XML that neither failed nor were left out. A fault of the XML ends the count.
 fn of_junit(report: &str) -> usize {
     let mut reader = quick_xml::Reader::from_str(report);
     let mut passed = 0;

@@ -85,14 +85,6 @@ impl ContractView {
             }),
         }
     }
-
-    /// Says what passes beside the command: `exit code 0, at least 12 tests`.
-    pub fn passes_with(&self) -> String {
-        let tests = self
-            .min_tests
-            .map(|least| format!(", at least {}", crate::words::counted(least as usize, "test")));
-        format!("exit code {}{}", self.exit_code, tests.unwrap_or_default())
-    }
 }
 
 /// A judge of a step's work.

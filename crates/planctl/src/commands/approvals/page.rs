@@ -48,7 +48,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         if !contract.command.is_empty() {
             let what = match page.is_call {
                 true => "call, as the plan has it".to_owned(),
-                false => format!("contract, {}", contract.passes_with()),
+                false => format!("contract, {}", words::passes_with(contract)),
             };
             text.push_str(&heading(&what));
             indented(&mut text, "  ", &contract.command);

@@ -400,7 +400,7 @@ fn draw_limit(step: &PlanStepView, field: &str, seconds: f64, detail: Detail) ->
 
 fn draw_contract(contract: &ContractView, what: &str, limit: Option<String>, red_first: &str) -> String {
     let limit = limit.map(|limit| format!(", {limit}")).unwrap_or_default();
-    let mut text = format!("  {what}, {}{limit}{red_first}:\n", contract.passes_with());
+    let mut text = format!("  {what}, {}{limit}{red_first}:\n", words::passes_with(contract));
     for line in show::plan_block(contract.command.trim_end()).lines() {
         text.push_str(&format!("    {line}\n"));
     }
