@@ -27,7 +27,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             let doubts = shell::doubtful(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
             // A call is run for what it prints.
-            if step.node_kind() != Kind::Call {
+            if step.kind.value != Kind::Call {
                 count(contract, script, found);
             }
         }
