@@ -241,45 +241,8 @@ impl Rights<'_, '_> {
     }
 }
 
-/// Programs whose result depends on nothing but their words and the files that they name.
-const READERS: [&str; 33] = [
-    "[",
-    "awk",
-    "cat",
-    "cksum",
-    "cmp",
-    "comm",
-    "cut",
-    "diff",
-    "echo",
-    "egrep",
-    "fgrep",
-    "file",
-    "fold",
-    "grep",
-    "head",
-    "jq",
-    "md5sum",
-    "nl",
-    "od",
-    "paste",
-    "printf",
-    "sed",
-    "sha1sum",
-    "sha256sum",
-    "sort",
-    "stat",
-    "tail",
-    "test",
-    "tr",
-    "uniq",
-    "wc",
-    "xxd",
-    "yq",
-];
-
 fn only_reads(simple: &Simple) -> bool {
-    simple.name().is_some_and(|name| READERS.contains(&name)) && simple.inline.is_empty()
+    simple.name().is_some_and(|name| shell::brings(name, Trait::OnlyReads)) && simple.inline.is_empty()
 }
 
 // A variable may stand for anything; `$(…)` is read as the commands that it holds.
