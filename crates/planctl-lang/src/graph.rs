@@ -431,6 +431,7 @@ pub(crate) fn contract_of(step: &NodeTree) -> Contract {
         timeout: step.attributes.contract_timeout.value().copied().unwrap_or(CONTRACT_TIMEOUT),
         guard: step.is_guard(),
         red_first: RedFirst::Off,
+        min_tests: step.attributes.min_tests.value().copied(),
         judge: step.attributes.judge.text().map(|question| {
             Box::new(Judge {
                 question: question.value.clone(),

@@ -28,7 +28,7 @@ const FINDINGS_MAX: usize = 1_000;
 pub struct Verification {
     /// The text of a plan in markdown; empty in another language.
     pub tree: PlanTree,
-    /// What the plan says, in any language.
+    /// The plan's meaning, in any language.
     pub workflow: Workflow,
     /// The graph; absent where there is an error.
     pub graph: Option<Graph>,

@@ -143,7 +143,7 @@ fn show_step(
     let exit_code =
         contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| format!("== {}", code.value));
     let kind = kind_word(step.kind.value, work(step));
-    // What a task is, its role tells where nothing else does.
+    // Its role tells the kind of a task's work where nothing else does.
     let is_said = step.kind.value != Kind::Task || step.work.is_some();
     let said_policy = said.on_fail.value().is_some() || said.max_retries.value().is_some();
     let mut settings = vec![
@@ -166,6 +166,8 @@ fn show_step(
     if let Some(deadline) = said.ask_deadline.value().or(of_plan.ask_deadline.value()) {
         settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
+    let least = said.min_tests.value().map(|least| setting("min_tests", Some(least.to_string()), "none"));
+    settings.extend(least);
     for (name, said) in [("judge", &said.judge), ("judge_by", &said.judge_by)] {
         if let Some(said) = said.text() {
             settings.push(setting(name, Some(said.value.clone()), "none"));
@@ -182,7 +184,7 @@ fn show_step(
     ShownStep { number: step.id.value.clone(), title: step.step_title().to_owned(), settings }
 }
 
-/// What a sub-plan carries out, where, and who approves it.
+/// Returns the plan of a sub-plan, its folder, and its way of approval.
 fn sub_plan(workflow: &Workflow, step: &NodeTree) -> impl Iterator<Item = Setting> {
     let (plan, folder) = if step.kind.value == Kind::SubPlan {
         (sub_plans::file(workflow, step), folders::said_for(workflow, step))

@@ -28,7 +28,7 @@ pub struct Workflow {
     pub budget: Option<Spanned<Budget>>,
     /// Which plan's steps go first.
     pub priority: Option<Spanned<Priority>>,
-    /// What is asked of contracts before the work, where a step says nothing else.
+    /// The demand on contracts before the work, where a step says nothing else.
     pub red_first: Option<Spanned<RedFirst>>,
     /// Its place in a library.
     pub library: Library,
@@ -122,17 +122,17 @@ pub struct NodeTree {
     pub step: Option<usize>,
     /// The number of its step; a template of several has none.
     pub number: Option<u32>,
-    /// Who does its step, or whose rights its command has.
+    /// The role that does its step, or whose rights its command has.
     pub role: Option<Spanned<String>>,
-    /// What is to be done at its step, as the worker or the person reads it.
+    /// The task of its step, as the worker or the person reads it.
     pub task: Option<Spanned<String>>,
-    /// What the harness runs at its step.
+    /// The script that the harness runs at its step.
     pub contract: Option<ContractTree>,
     /// The kind of an agent's work at its step, where the plan says it.
     pub work: Option<WorkKind>,
     /// Says that its contract is meant to pass before the work, too.
     pub guard: Option<Spanned<bool>>,
-    /// What is asked of its contract before the work.
+    /// The demand on its contract before the work.
     pub red_first: Option<Spanned<RedFirst>>,
     /// Its contracts: `contract`, then `contract.NAME` by name; empty where none is said, and `none` where that is said.
     pub contracts: Vec<NamedContract>,
