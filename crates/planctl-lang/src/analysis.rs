@@ -11,4 +11,3 @@ pub(crate) use scripts::Scripts;
 pub(crate) use wants::{
     Protected, judging_files, matches_any, may_change, named_files, other_forms, rights_of_task, wants_of,
 };
-pub use wants::{protected_candidates, wants};

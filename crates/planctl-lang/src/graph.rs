@@ -1,6 +1,6 @@
 //! Turns a plan of any language into the graph that the engine runs.
 //!
-//! The steps say what is done ([`PlanTree`]), the workflow how they follow each other. Edges that nobody wrote, such as those
+//! The nodes say what is done, and the edges how they follow each other. Edges that nobody wrote, such as those
 //! to a person after the last attempt, are added here (`ways`), and forks find their joins (`meet`).
 
 mod edges;
@@ -30,9 +30,8 @@ use crate::text::Span;
 use crate::text::limits::{MAX_VISITS, RETRIES};
 use crate::text::paths::clean;
 use crate::tree::digest::digest_of_text;
-use crate::tree::workflow::steps;
-use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
-use crate::tree::{OnFail, PlanTree, StepTree, Then};
+use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, resolve, sub_plans};
+use crate::tree::{OnFail, Then};
 use edges::LoweredEdges;
 use meet::Net;
 use output_check::{check_of, with_output_check};
@@ -60,9 +59,9 @@ impl From<Policy> for OnFail {
     }
 }
 
-pub(crate) fn policy(step: &StepTree) -> Policy {
-    let said = step.on_fail.as_ref().map(|policy| policy.value);
-    let max = step.max_retries.as_ref().map(|most| most.value);
+pub(crate) fn policy(step: &NodeTree) -> Policy {
+    let said = step.attributes.on_fail.value();
+    let max = step.attributes.max_retries.value().copied();
     let retries = said.and_then(|policy| policy.retries).or(max);
     let fallback = if said.is_some() { 0 } else { RETRIES };
     let then = said.and_then(|policy| policy.then);
@@ -71,9 +70,10 @@ pub(crate) fn policy(step: &StepTree) -> Policy {
 
 /// A plan as read, with what its lowering needs to know.
 pub(crate) struct Plan<'p> {
-    pub tree: &'p PlanTree,
     /// Its graph, in which forks, joins and decisions are explicit.
     pub workflow: &'p Workflow,
+    /// The nodes that are steps, in their order.
+    pub steps: &'p [&'p NodeTree],
     pub scripts: &'p Scripts,
     pub order: &'p Order,
     /// Says that the plan is one in markdown.
@@ -153,18 +153,13 @@ impl<'p> Lowering<'p> {
         Lowering { plan, edges: LoweredEdges::of(plan.workflow, plan.is_markdown) }
     }
 
-    fn step(&self, node: &NodeTree) -> Option<(usize, &'p StepTree)> {
-        Some((node.step?, self.plan.tree.steps.get(node.step?)?))
-    }
-
     fn node(&self, at: usize, node: &NodeTree) -> Node {
         let most = node.attributes.max_visits.value().or(self.plan.workflow.attributes.max_visits.value());
-        let step = self.step(node).and_then(|(_, step)| step.fixed_number());
         let kind = self.kind(at, node);
         let is_task = matches!(kind, NodeKind::Task(_));
         Node {
             max_visits: most.copied().unwrap_or(MAX_VISITS),
-            step: step.filter(|_| !is_task),
+            step: node.number.filter(|_| !is_task),
             backoff: self.backoff(node),
             profile: self.profile(node).filter(|_| is_task).map(Box::new),
             confirmation: self.confirmation(at, node).map(Box::new),
@@ -200,22 +195,19 @@ impl<'p> Lowering<'p> {
 
     fn kind(&self, at: usize, node: &NodeTree) -> NodeKind {
         let said = &node.attributes;
-        let step = self.step(node);
-        match (node.kind.value, step) {
+        match (node.kind.value, node.step) {
             (Kind::Start, _) => NodeKind::Start,
-            (Kind::Task, Some((place, step))) => {
-                let mut task = self.task(place, step);
+            (Kind::Task, Some(place)) => {
+                let mut task = self.task(place, node);
                 task.contract = with_output_check(node, task.contract);
                 NodeKind::Task(Box::new(task))
             }
-            (Kind::Call, Some((place, step))) => NodeKind::Call(Box::new(self.call(place, step))),
+            (Kind::Call, Some(place)) => NodeKind::Call(Box::new(self.call(place, node))),
             (Kind::Decision, _) => NodeKind::Decision(Choice {
                 description: text(&said.description)
                     .or_else(|| text(&said.prompt))
                     .or_else(|| text(&said.label).filter(|label| *label != node.id.value)),
-                command: step
-                    .filter(|(_, step)| step.contract.is_some())
-                    .map(|(_, step)| Box::new(contract_of(step))),
+                command: node.contract.as_ref().map(|_| Box::new(contract_of(node))),
             }),
             (Kind::Human, _) => NodeKind::Human(Box::new(self.question(at, node))),
             (Kind::Checkpoint, _) => NodeKind::Checkpoint,
@@ -231,38 +223,51 @@ impl<'p> Lowering<'p> {
                 reason: text(&said.escalate),
                 pace_level: said.pace_level.value().copied(),
             },
-            (Kind::SubPlan, _) => {
-                NodeKind::SubPlan(Box::new(self.sub_plan(node, step.map(|(_, step)| step))))
-            }
+            (Kind::SubPlan, _) => NodeKind::SubPlan(Box::new(self.sub_plan(node))),
             // Tasks and calls are steps; a run that came here all the same would fail.
             (Kind::Task | Kind::Call, None) => NodeKind::Exit { success: false },
             (Kind::Exit, _) => NodeKind::Exit { success: !node.is_failed_exit() },
         }
     }
 
-    fn task(&self, at: usize, step: &StepTree) -> Task {
+    fn task(&self, at: usize, step: &NodeTree) -> Task {
+        let said = &step.attributes;
+        let red_first = red_first(self.plan.workflow, step).unwrap_or_default();
+        let locks: BTreeSet<String> = said.locks.entries().iter().map(|lock| lock.value.clone()).collect();
         Task {
+            step: step.number.unwrap_or(0),
+            role: Role::new(step.role.as_ref().map_or("", |role| role.value.as_str())),
+            pace: Vec::new(),
+            work: work(step),
+            prompt: step.task.as_ref().map_or(String::new(), |task| task.value.clone()),
+            subscriptions: said.subscriptions.entries().iter().map(|entry| entry.value.clone()).collect(),
+            contract: Contract { red_first, ..contract_of(step) },
+            max_retries: policy(step).retries,
+            on_exhausted: on_exhausted(step),
+            work_timeout: said.timeout.value().copied().unwrap_or(WORK_TIMEOUT),
+            protects: said.protects.entries().iter().map(|glob| glob.value.clone()).collect(),
+            locks: locks.into_iter().collect(),
+            excludes: Vec::new(),
             contract_files: judging_files(self.plan.scripts, at),
             may_change: may_change(self.plan.order, at, step),
-            ..task(self.plan.tree, step, policy(step), on_exhausted(step))
         }
     }
 
     // S8, N3, A6: the node's own plan, folder and approval, or the graph's.
-    fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
+    fn sub_plan(&self, node: &NodeTree) -> SubPlan {
         let path = sub_plans::file(self.plan.workflow, node);
         SubPlan {
             path: path.map_or(String::new(), |path| path.value.clone()),
             folder: folders::folder(self.plan.workflow, node),
             approval: node.attributes.child_approval.value().copied().unwrap_or_default(),
-            on_exhausted: step.map_or(Outcome::Failed, on_exhausted),
+            on_exhausted: on_exhausted(node),
             // N1: an unreadable condition was reported when the graph was judged.
             until: node.attributes.stop_condition.value().cloned(),
             cycles: node.attributes.max_cycles.value().copied().unwrap_or(CYCLES),
         }
     }
 
-    fn call(&self, at: usize, step: &StepTree) -> Call {
+    fn call(&self, at: usize, step: &NodeTree) -> Call {
         let judges: BTreeSet<String> = self
             .plan
             .scripts
@@ -284,9 +289,9 @@ impl<'p> Lowering<'p> {
             contract: contract_of(step),
             max_retries: policy(step).retries,
             on_exhausted: on_exhausted(step),
-            may_change: if step.changes.is_empty() { written } else { declared },
+            may_change: if step.attributes.changes.entries().is_empty() { written } else { declared },
             contract_files: judging_files(self.plan.scripts, at),
-            role: step.target.as_ref().map(|role| Role::new(role.value.as_str())),
+            role: step.role.as_ref().map(|role| Role::new(role.value.as_str())),
             approval: None,
         }
     }
@@ -305,13 +310,12 @@ impl<'p> Lowering<'p> {
         let text = format!("Is this done? {}{}", self.text_of(node), asks.unwrap_or_default());
         let question = Question { text, options, default: None, usual };
         // A check beside a contract is a part of that.
-        let has_command = self.step(node).is_some_and(|(_, step)| !contract_of(step).command.is_empty());
+        let has_command = node.contract.as_ref().is_some_and(|contract| !contract.command.is_empty());
         Some(Confirmation { question, refusal, check: check.filter(|_| !has_command) })
     }
 
     fn text_of(&self, node: &NodeTree) -> String {
-        let task = self.step(node).and_then(|(_, step)| step.task.as_ref());
-        task.map_or(node.prompt().to_owned(), |task| task.value.clone())
+        node.task.as_ref().map_or(node.prompt().to_owned(), |task| task.value.clone())
     }
 
     // H1: the labels of its edges are the options.
@@ -337,12 +341,11 @@ impl<'p> Lowering<'p> {
     }
 
     fn parts(mut self) -> GraphParts {
-        let (tree, workflow) = (self.plan.tree, self.plan.workflow);
+        let workflow = self.plan.workflow;
         let mut nodes = Vec::with_capacity(workflow.nodes.len() + 2);
         for (at, node) in workflow.nodes.iter().enumerate() {
             nodes.push(self.node(at, node));
-            let step = self.step(node).map(|(_, step)| step);
-            self.edges.add_outgoing(at, node, step);
+            self.edges.add_outgoing(at, node);
         }
         let start = self.edges.ensure_start(&mut nodes);
         let (edges, helpers) = self.edges.into_parts();
@@ -357,11 +360,11 @@ impl<'p> Lowering<'p> {
             edges,
             goals: goals(workflow),
             context: goal.into_iter().map(|goal| ("graph.goal".to_owned(), goal.value.clone())).collect(),
-            budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
+            budget: workflow.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
             limits: Limits {
-                stale_after: tree.stale_after.as_ref().map(|limit| limit.value),
+                stale_after: workflow.attributes.stale_after.value().copied(),
                 stale_after_turns: workflow.library.turns_until_stale(self.plan.is_markdown),
-                parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
+                parallel: workflow.attributes.max_parallel.value().copied().unwrap_or(parallel),
                 restarts: workflow
                     .attributes
                     .max_restarts
@@ -371,7 +374,7 @@ impl<'p> Lowering<'p> {
                 ask_deadline: workflow.attributes.ask_deadline.value().copied(),
                 ..Limits::default()
             },
-            priority: tree.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
+            priority: workflow.priority.as_ref().map_or(Priority::default(), |priority| priority.value),
         }
     }
 }
@@ -390,7 +393,7 @@ fn goals(workflow: &Workflow) -> Vec<Goal> {
 }
 
 /// Returns how a step settles when its attempts are exhausted.
-fn on_exhausted(step: &StepTree) -> Outcome {
+fn on_exhausted(step: &NodeTree) -> Outcome {
     match policy(step).then {
         Then::Skip => Outcome::Skipped,
         Then::Warn => Outcome::Warned,
@@ -402,34 +405,6 @@ fn text(field: &Written<Text>) -> Option<String> {
     field.text().map(|text| text.value.clone())
 }
 
-// The step's task, without what is known of files.
-fn task(tree: &PlanTree, step: &StepTree, policy: Policy, on_exhausted: Outcome) -> Task {
-    let red_first = red_first(tree, step).unwrap_or_default();
-    Task {
-        step: step.fixed_number().unwrap_or(0),
-        role: Role::new(step.target.as_ref().map_or("", |target| target.value.as_str())),
-        pace: Vec::new(),
-        work: work(step),
-        prompt: step.task.as_ref().map_or(String::new(), |task| task.value.clone()),
-        subscriptions: step.subscriptions.iter().map(|subscription| subscription.value.clone()).collect(),
-        contract: Contract { red_first, ..contract_of(step) },
-        max_retries: policy.retries,
-        on_exhausted,
-        work_timeout: step.timeout.as_ref().map_or(WORK_TIMEOUT, |limit| limit.value),
-        protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
-        locks: step
-            .locks
-            .iter()
-            .map(|lock| lock.value.clone())
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect(),
-        excludes: Vec::new(),
-        contract_files: BTreeSet::new(),
-        may_change: BTreeSet::new(),
-    }
-}
-
 /// Makes the graph that the engine runs of one that was read.
 ///
 /// # Errors
@@ -437,32 +412,31 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, on_exhausted: Outcome)
 /// Returns what the engine does not run yet, or why the nodes make no graph.
 pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagnostic>> {
     let mut workflow = workflow.clone();
-    workflow.leave_out_lone_decisions();
-    let tree = steps(source, &mut workflow);
-    let workflow = &workflow;
-    let scripts = Scripts::read(&tree);
-    let order = Order::read(source, &tree, &scripts).ordered_by_graph(&tree, workflow);
-    let plan = Plan { tree: &tree, workflow, scripts: &scripts, order: &order, is_markdown: false };
+    resolve(source, &mut workflow);
+    let (workflow, steps) = (&workflow, workflow.steps());
+    let scripts = Scripts::read(&steps);
+    let order = Order::read(source, &steps, &scripts).ordered_by_graph(&steps, workflow);
+    let plan = Plan { workflow, steps: &steps, scripts: &scripts, order: &order, is_markdown: false };
     Ok(lower(&plan)?.0)
 }
 
 /// Makes the contract of a step by itself; an empty one where the step has none.
-pub(crate) fn contract_of(step: &StepTree) -> Contract {
+pub(crate) fn contract_of(step: &NodeTree) -> Contract {
     let command = step.contract.as_ref().map_or(String::new(), |contract| contract.command.clone());
     let exit_code = step.contract.as_ref().and_then(|contract| contract.exit_code.as_ref());
     Contract {
         digest: digest_of_text(&command),
         command,
         expect: exit_code.map_or(0, |code| code.value),
-        timeout: step.contract_timeout.as_ref().map_or(CONTRACT_TIMEOUT, |limit| limit.value),
-        guard: step.guard.as_ref().is_some_and(|guard| guard.value),
+        timeout: step.attributes.contract_timeout.value().copied().unwrap_or(CONTRACT_TIMEOUT),
+        guard: step.is_guard(),
         red_first: RedFirst::Off,
-        min_tests: step.min_tests.as_ref().map(|least| least.value),
-        judge: step.judge.as_ref().map(|question| {
+        min_tests: step.attributes.min_tests.value().copied(),
+        judge: step.attributes.judge.text().map(|question| {
             Box::new(Judge {
                 question: question.value.clone(),
                 digest: digest_of_text(&question.value),
-                by: step.judge_by.as_ref().map_or(String::new(), |by| by.value.clone()),
+                by: text(&step.attributes.judge_by).unwrap_or_default(),
                 approval: false,
             })
         }),
@@ -470,14 +444,14 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
 }
 
 /// Returns what a step, or else its plan, asks of the contract before the work; the configuration asks where neither does.
-pub fn red_first(tree: &PlanTree, step: &StepTree) -> Option<RedFirst> {
-    step.red_first.as_ref().or(tree.red_first.as_ref()).map(|policy| policy.value)
+pub fn red_first(workflow: &Workflow, step: &NodeTree) -> Option<RedFirst> {
+    step.red_first.as_ref().or(workflow.red_first.as_ref()).map(|policy| policy.value)
 }
 
 // A reviewer's step is a review unless the plan says otherwise (P-31).
-pub(crate) fn work(step: &StepTree) -> WorkKind {
+pub(crate) fn work(step: &NodeTree) -> WorkKind {
     step.work.unwrap_or_else(|| {
-        let is_reviewer = step.target.as_ref().is_some_and(|target| target.value.starts_with("review"));
+        let is_reviewer = step.role.as_ref().is_some_and(|role| role.value.starts_with("review"));
         if is_reviewer { WorkKind::Review } else { WorkKind::Code }
     })
 }

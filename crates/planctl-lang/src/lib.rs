@@ -1,8 +1,8 @@
 //! Turns plan text into a graph, and a graph into text.
 //!
-//! [`Source`] takes a file's bytes; [`verify`] reads it, compares it with the [`Facts`] that the caller gathered for its
-//! [`wants`], and returns every [`Diagnostic`] together with the graph. [`annotate`] draws a run's progress back into the
-//! text without changing its [`digest`].
+//! [`Source`] takes a file's bytes; [`verify`] reads it, compares it with the [`Facts`] that the caller gathered for what the
+//! plan asks ([`ReadPlan::wants`]), and returns every [`Diagnostic`] together with the graph. [`annotate`] draws a run's
+//! progress back into the text without changing its [`digest`].
 
 mod analysis;
 mod diagnostic;
@@ -19,7 +19,6 @@ pub mod tools;
 mod tree;
 mod verify;
 
-pub use analysis::{protected_candidates, wants};
 pub use diagnostic::explain::{Example, Explanation, unescape};
 pub use diagnostic::levels::{Levels, UnknownWish, Wish};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};

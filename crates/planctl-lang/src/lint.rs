@@ -34,9 +34,9 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{Facts, Trial};
 use crate::syntax::shell::Script;
 use crate::syntax::source::Source;
-use crate::tree::parse::{name_of, sort};
-use crate::tree::workflow::Workflow;
-use crate::tree::{ContractTree, PlanTree, StepTree};
+use crate::tree::parse::sort;
+use crate::tree::workflow::{NodeTree, Workflow, of_tree};
+use crate::tree::{ContractTree, PlanTree};
 
 /// One look at a plan: a row of [`LINTS`].
 pub(crate) struct Lint {
@@ -95,8 +95,11 @@ const READING: &[Code] = {
 /// The inputs of all lints.
 pub(crate) struct Context<'a> {
     pub source: &'a Source,
+    /// The text of a plan in markdown; empty in another language.
     pub tree: &'a PlanTree,
     pub workflow: &'a Workflow,
+    /// The nodes that are steps, in their order.
+    pub steps: &'a [&'a NodeTree],
     pub scripts: &'a Scripts,
     pub order: &'a Order,
     pub facts: &'a Facts,
@@ -104,7 +107,7 @@ pub(crate) struct Context<'a> {
 
 /// A step's contract that could be read as bash.
 pub(crate) struct ReadContract<'a> {
-    pub step: &'a StepTree,
+    pub step: &'a NodeTree,
     pub contract: &'a ContractTree,
     pub script: &'a Script,
 }
@@ -116,37 +119,42 @@ impl<'a> Context<'a> {
         found: &mut Vec<Diagnostic>,
         mut look: impl FnMut(ReadContract<'a>, &mut Vec<Diagnostic>),
     ) {
-        for (at, step) in self.tree.steps.iter().enumerate() {
+        for (at, step) in self.each_step() {
             let (Some(contract), Some(script)) = (&step.contract, self.scripts.read_of(at)) else { continue };
             let before = found.len();
             look(ReadContract { step, contract, script }, found);
-            found[before..].iter_mut().for_each(|finding| finding.step = Some(name_of(step)));
+            found[before..].iter_mut().for_each(|finding| finding.step = Some(step.step_name()));
         }
     }
 
+    /// Returns the steps with their places.
+    fn each_step(&self) -> impl Iterator<Item = (usize, &'a NodeTree)> + use<'a> {
+        self.steps.iter().copied().enumerate()
+    }
+
     /// Returns the trial of a step's contract, where there was one.
-    fn trial_of(&self, step: &StepTree) -> Option<&'a Trial> {
-        self.facts.trials.get(&step.fixed_number()?)
+    fn trial_of(&self, step: &NodeTree) -> Option<&'a Trial> {
+        self.facts.trials.get(&step.number?)
     }
 
     /// Returns the steps of which a trial is known, by their places: of those with one number, the first was tried.
-    fn trials(&self) -> impl Iterator<Item = (usize, &'a StepTree, &'a ContractTree, &'a Trial)> {
-        let (steps, trials) = (&self.tree.steps, &self.facts.trials);
+    fn trials(&self) -> impl Iterator<Item = (usize, &'a NodeTree, &'a ContractTree, &'a Trial)> {
+        let trials = &self.facts.trials;
         let mut seen = BTreeSet::new();
-        steps.iter().enumerate().filter_map(move |(at, step)| {
-            let number = step.fixed_number().filter(|number| seen.insert(*number))?;
+        self.each_step().filter_map(move |(at, step)| {
+            let number = step.number.filter(|number| seen.insert(*number))?;
             Some((at, step, step.contract.as_ref()?, trials.get(&number)?))
         })
     }
 }
 
-/// Returns every finding about a plan that was read, in the order of the text.
+/// Returns every finding about a plan in markdown that was read, in the order of the text.
 pub fn lint(source: &Source, tree: &PlanTree, facts: &Facts) -> Vec<Diagnostic> {
-    let scripts = Scripts::read(tree);
-    let order = Order::read(source, tree, &scripts);
-    let workflow = Workflow::default();
-    let context = Context { source, tree, workflow: &workflow, scripts: &scripts, order: &order, facts };
-    run(&context, &Levels::default())
+    let workflow = &of_tree(source, tree, &mut Vec::new());
+    let steps = &workflow.steps();
+    let scripts = &Scripts::read(steps);
+    let order = &Order::read(source, steps, scripts);
+    run(&Context { source, tree, workflow, steps, scripts, order, facts }, &Levels::default())
 }
 
 /// Runs every lint of which some finding would be told.

@@ -1,4 +1,5 @@
-//! A plan as its author wrote it: every field with the place it was read from.
+//! A plan in markdown as its author wrote it, every field with the place it was read from; and in `workflow`, what a plan of any
+//! language says.
 
 pub(crate) mod digest;
 pub(crate) mod entry;
@@ -13,15 +14,12 @@ pub use parse::allow::Allow;
 
 use std::time::Duration;
 
-use planctl_engine::{AskDeadline, Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
-use planctl_glob::{Glob, is_glob};
-
 use crate::syntax::source::Source;
-use crate::text::paths::clean;
 use crate::text::{Span, Spanned};
+use planctl_engine::{AskDeadline, Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
 use workflow::{Kind, Library};
 
-/// A plan as read; an unreadable part is absent here and named by a diagnostic.
+/// A plan in markdown as read; an unreadable part is absent here and named by a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PlanTree {
     /// The block between the `---` lines.
@@ -190,8 +188,6 @@ pub struct StepTree {
     pub folder: Option<Spanned<String>>,
     /// `**approval:**`: who approves a sub-plan.
     pub approval: Option<Spanned<ChildApproval>>,
-    /// Its node's name, where the plan is a graph of another language than markdown.
-    pub node: Option<String>,
     /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
     pub unread: Vec<Field>,
 }
@@ -346,33 +342,12 @@ impl StepTree {
         self.kind.as_ref().map_or(Kind::Task, |kind| kind.value)
     }
 
-    /// Returns its name: the number as written, or that of its node.
+    /// Returns the number as written.
     pub fn number_text(&self) -> String {
-        match (&self.node, &self.number.value) {
-            (Some(node), _) => node.clone(),
-            (None, StepNumber::Fixed(number)) => number.to_string(),
-            (None, StepNumber::Template(text)) => text.clone(),
+        match &self.number.value {
+            StepNumber::Fixed(number) => number.to_string(),
+            StepNumber::Template(text) => text.clone(),
         }
-    }
-
-    /// Returns the entries of `**changes:**`, of which `none` is none.
-    pub(crate) fn declared_changes(&self) -> impl Iterator<Item = &Spanned<String>> {
-        let is_none = matches!(self.changes.as_slice(), [only] if only.value.eq_ignore_ascii_case("none"));
-        self.changes.iter().filter(move |_| !is_none)
-    }
-
-    /// Returns the globs among the entries of `**changes:**`; one that is none is a finding of its own.
-    pub(crate) fn changed_globs(&self) -> impl Iterator<Item = Glob> {
-        let globs = self.declared_changes().filter(|entry| is_glob(&entry.value));
-        globs.filter_map(|entry| Glob::parse(&clean(&entry.value)).ok())
-    }
-
-    /// Returns the paths and globs of the `file:` subscriptions.
-    pub fn subscribed_files(&self) -> impl Iterator<Item = (&str, Span)> {
-        self.subscriptions.iter().filter_map(|subscription| match &subscription.value {
-            Subscription::File { path } => Some((path.as_str(), subscription.span)),
-            Subscription::Topic { .. } => None,
-        })
     }
 }
 

@@ -26,8 +26,10 @@ const FINDINGS_MAX: usize = 1_000;
 /// The result of verification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verification {
-    /// The plan as read.
+    /// The text of a plan in markdown; empty in another language.
     pub tree: PlanTree,
+    /// The plan's meaning, in any language.
+    pub workflow: Workflow,
     /// The graph; absent where there is an error.
     pub graph: Option<Graph>,
     /// Every finding, in the order of the text.
@@ -40,10 +42,9 @@ pub struct Verification {
 
 /// A plan's text as read; it is judged when the facts that it asks for are known.
 pub struct ReadPlan<'s> {
-    source: &'s Source,
+    pub(crate) source: &'s Source,
     pub(crate) tree: PlanTree,
-    /// How the steps follow each other.
-    workflow: Workflow,
+    pub(crate) workflow: Workflow,
     diagnostics: Vec<Diagnostic>,
     scripts: Scripts,
     pub(crate) order: Order,
@@ -62,10 +63,11 @@ pub fn read(source: &Source) -> ReadPlan<'_> {
             implied(source, tree, found)
         }
     };
-    let scripts = Scripts::read(&outlined.tree);
-    let mut order = Order::read(source, &outlined.tree, &scripts);
+    let steps = outlined.workflow.steps();
+    let scripts = Scripts::read(&steps);
+    let mut order = Order::read(source, &steps, &scripts);
     if !outlined.is_linear {
-        order = order.ordered_by_graph(&outlined.tree, &outlined.workflow);
+        order = order.ordered_by_graph(&steps, &outlined.workflow);
     }
     let Outlined { tree, workflow, found: diagnostics, .. } = outlined;
     ReadPlan { source, tree, workflow, diagnostics, scripts, order, no_plan }
@@ -79,7 +81,7 @@ pub fn verify(source: &Source, facts: &Facts, levels: &Levels) -> Verification {
 impl ReadPlan<'_> {
     /// Returns what the lints want to know about the plan.
     pub fn wants(&self) -> Wants {
-        let mut wants = wants_of(&self.tree, &self.scripts, &self.order);
+        let mut wants = wants_of(&self.workflow.steps(), &self.scripts, &self.order);
         wants.files.extend(folders::asked(&self.workflow));
         wants.sub_plans = sub_plans::asked(&self.workflow);
         wants.next = next::asked(&self.workflow);
@@ -87,21 +89,23 @@ impl ReadPlan<'_> {
     }
 
     /// Judges the plan by what is true around it.
-    pub fn judge(self, facts: &Facts, levels: &Levels) -> Verification {
-        let ReadPlan { source, mut tree, workflow, mut diagnostics, scripts, order, no_plan } = self;
-        if let Some(diagnostic) = no_plan {
+    pub fn judge(mut self, facts: &Facts, levels: &Levels) -> Verification {
+        let source = self.source;
+        if let Some(diagnostic) = self.no_plan {
             let source = source.clone();
             return Verification::unreadable(&Unreadable { source, diagnostic });
         }
-        serve(&mut tree, &workflow, &facts.types, &mut diagnostics);
-        let context =
-            Context { source, tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, facts };
+        let mut diagnostics = std::mem::take(&mut self.diagnostics);
+        serve(&mut self.workflow, &facts.types, &mut diagnostics);
+        let is_markdown = Language::of(source.path()).is_none();
+        let ReadPlan { tree, workflow, scripts, order, .. } = &self;
+        let steps = &workflow.steps();
+        let context = Context { source, tree, workflow, steps, scripts, order, facts };
         diagnostics.extend(lint::run(&context, levels));
-        let mut allowing = Allowing::of(source, &tree, levels);
+        let mut allowing = Allowing::of(source, tree, levels);
         allowing.take(&mut diagnostics);
         levels.apply(&mut diagnostics);
-        let is_markdown = Language::of(source.path()).is_none();
-        let plan = Plan { tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, is_markdown };
+        let plan = Plan { workflow, steps, scripts, order, is_markdown };
         let is_flawed = diagnostics.iter().any(Diagnostic::is_error);
         let (lowered, mut found) = match is_flawed {
             false => match lower(&plan) {
@@ -122,8 +126,9 @@ impl ReadPlan<'_> {
             finding.spans.iter_mut().for_each(|label| label.span = source.clamp(label.span));
             finding.make_printable();
         }
-        let digest = digest_of_plan(source, &tree);
-        Verification { tree, graph, diagnostics, allowed, digest }
+        let digest = digest_of_plan(source, &self.tree);
+        let ReadPlan { tree, workflow, .. } = self;
+        Verification { tree, workflow, graph, diagnostics, allowed, digest }
     }
 }
 
@@ -147,11 +152,19 @@ impl Verification {
     pub fn unreadable(unreadable: &Unreadable) -> Verification {
         Verification {
             tree: PlanTree::default(),
+            workflow: Workflow::default(),
             graph: None,
             diagnostics: vec![unreadable.diagnostic.clone()],
             allowed: Vec::new(),
             digest: digest(&unreadable.source),
         }
+    }
+
+    /// Makes the verification of a text that was verified before, with what came of it.
+    pub fn restored(source: &Source, graph: Graph, digest: Digest) -> Verification {
+        let ReadPlan { tree, workflow, .. } = read(source);
+        let (diagnostics, allowed) = <_>::default();
+        Verification { tree, workflow, graph: Some(graph), diagnostics, allowed, digest }
     }
 
     /// Returns every finding, also those that the plan allows.

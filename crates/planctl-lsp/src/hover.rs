@@ -87,7 +87,7 @@ fn step(reading: &Reading, offset: usize) -> Option<(Span, String)> {
     if offset > step.heading.end {
         return None;
     }
-    let shown = show(&reading.source, &reading.tree);
+    let shown = show(&reading.source);
     let shown = shown.steps.get(at)?;
     let mut text = format!("**step {}** as it will run\n", shown.number);
     // The text's own task and contract stand right below the heading.

@@ -4,7 +4,7 @@ use gen_lsp_types as lsp;
 use planctl_engine::Subscription;
 use planctl_glob::is_glob;
 use planctl_harness::{PathKind, expand_glob, probe_paths};
-use planctl_lang::Span;
+use planctl_lang::{Span, StepTree};
 
 use super::document::{Document, uri_of};
 
@@ -17,7 +17,7 @@ pub fn definition(document: &Document, position: lsp::Position) -> Vec<lsp::Loca
     let reading = document.reading();
     let subscribed = reading.step_at(offset).and_then(|(_, step)| {
         let at = |span: Span| span.start <= offset && offset <= span.end;
-        step.subscribed_files().find(|(_, span)| at(*span)).map(|(path, _)| path.to_owned())
+        files_of(step).find(|(_, span)| at(*span)).map(|(path, _)| path.to_owned())
     });
     let paths = match subscribed {
         Some(glob) if is_glob(&glob) => {
@@ -48,14 +48,18 @@ fn path_at(text: &str, offset: usize) -> &str {
     text[before..after].trim_end_matches('.')
 }
 
+/// Returns the files and globs that a step subscribes to.
+fn files_of(step: &StepTree) -> impl Iterator<Item = (&str, Span)> {
+    step.subscriptions.iter().filter_map(|found| match &found.value {
+        Subscription::File { path } => Some((path.as_str(), found.span)),
+        Subscription::Topic { .. } => None,
+    })
+}
+
 /// Returns the subscribed files that are there, as links.
 pub fn links(document: &Document) -> Vec<lsp::DocumentLink> {
     let reading = document.reading();
-    let subscriptions = reading.tree.steps.iter().flat_map(|step| &step.subscriptions);
-    let files = subscriptions.filter_map(|found| match &found.value {
-        Subscription::File { path } if !is_glob(path) => Some((path.as_str(), found.span)),
-        Subscription::File { .. } | Subscription::Topic { .. } => None,
-    });
+    let files = reading.tree.steps.iter().flat_map(files_of).filter(|(path, _)| !is_glob(path));
     let files: Vec<(&str, Span)> = files.collect();
     let kinds = probe_paths(&document.workspace, files.iter().map(|(path, _)| *path)).unwrap_or_default();
     let places = document.text.places();

@@ -35,7 +35,6 @@ fn step(tree: &StepTree) -> Option<Step> {
     let has_more = tree.when.is_some()
         || tree.for_each.is_some()
         || tree.guard.is_some()
-        || tree.node.is_some()
         || tree.workspace.is_some()
         || !tree.protects.is_empty()
         || !tree.locks.is_empty()

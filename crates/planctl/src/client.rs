@@ -456,8 +456,8 @@ impl Client {
             return Ok(String::new());
         }
         let topics: Vec<String> = self.topics().await?.topics.into_iter().map(|topic| topic.topic).collect();
-        let (source, tree) = (&checked.source, &checked.verification.tree);
-        let found = planctl_lang::unknown_topics(source, tree, &topics, &self.config.verify);
+        let (source, workflow) = (&checked.source, &checked.verification.workflow);
+        let found = planctl_lang::unknown_topics(source, workflow, &topics, &self.config.verify);
         Ok(found.iter().map(|finding| finding.render(source, true) + "\n").collect())
     }
 
@@ -560,8 +560,8 @@ fn topic_path(topic: &str) -> String {
 }
 
 fn names_topics(checked: &Checked) -> bool {
-    let steps = &checked.verification.tree.steps;
-    let mut subscriptions = steps.iter().flat_map(|step| &step.subscriptions);
+    let steps = checked.verification.workflow.steps();
+    let mut subscriptions = steps.iter().flat_map(|step| step.attributes.subscriptions.entries());
     subscriptions.any(|subscription| matches!(subscription.value, planctl_engine::Subscription::Topic { .. }))
 }
 

@@ -10,8 +10,7 @@ use crate::syntax::shell::{FileUse, Use};
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::text::paths::{clean, leaves_workspace};
-use crate::tree::workflow::{Workflow, nodes_before, reached};
-use crate::tree::{PlanTree, StepTree};
+use crate::tree::workflow::{NodeTree, Workflow, nodes_before, reached};
 use planctl_glob::{Glob, is_glob};
 
 /// For every file that the plan names, the steps that read it and the steps that make it.
@@ -44,15 +43,15 @@ pub(crate) struct Part {
 }
 
 impl Order {
-    pub(crate) fn read(source: &Source, tree: &PlanTree, scripts: &Scripts) -> Order {
+    pub(crate) fn read(source: &Source, steps: &[&NodeTree], scripts: &Scripts) -> Order {
         let mut order = Order {
             by_path: BTreeMap::new(),
             last_makers: HashMap::new(),
-            by_step: Vec::with_capacity(tree.steps.len()),
+            by_step: Vec::with_capacity(steps.len()),
             paths: None,
             globs: Vec::new(),
         };
-        for (at, step) in tree.steps.iter().enumerate() {
+        for (at, step) in steps.iter().enumerate() {
             let mut mentions =
                 step.task.as_ref().map(|task| mentions::mentions_in_task(source, task)).unwrap_or_default();
             let of_task = mentions.len();
@@ -100,8 +99,8 @@ impl Order {
     }
 
     /// Has steps come one after the other along a graph, in place of the text.
-    pub(crate) fn ordered_by_graph(mut self, tree: &PlanTree, workflow: &Workflow) -> Order {
-        self.paths = Some(Paths::of(tree, workflow));
+    pub(crate) fn ordered_by_graph(mut self, steps: &[&NodeTree], workflow: &Workflow) -> Order {
+        self.paths = Some(Paths::of(steps, workflow));
         self
     }
 
@@ -216,11 +215,11 @@ struct Paths {
 }
 
 impl Paths {
-    fn of(tree: &PlanTree, workflow: &Workflow) -> Paths {
+    fn of(steps: &[&NodeTree], workflow: &Workflow) -> Paths {
         let places = workflow.places();
         let back = nodes_before(&workflow.out_edges());
         let nodes: Vec<Option<usize>> =
-            tree.steps.iter().map(|step| places.get(step.number_text().as_str()).copied()).collect();
+            steps.iter().map(|step| places.get(step.id.value.as_str()).copied()).collect();
         let mut steps = vec![None; workflow.nodes.len()];
         for (step, node) in nodes.iter().enumerate() {
             if let Some(node) = node {
@@ -247,7 +246,7 @@ fn contains_step(steps: &[u64], step: usize) -> bool {
     steps.get(step / 64).is_some_and(|bits| bits >> (step % 64) & 1 == 1)
 }
 
-fn of_changes(step: &StepTree) -> impl Iterator<Item = Mention> {
+fn of_changes(step: &NodeTree) -> impl Iterator<Item = Mention> {
     step.declared_changes()
         .filter(|entry| !is_glob(&entry.value) && leaves_workspace(&entry.value).is_none())
         .map(|entry| Mention {
@@ -258,7 +257,7 @@ fn of_changes(step: &StepTree) -> impl Iterator<Item = Mention> {
         })
 }
 
-fn of_contract(scripts: &Scripts, at: usize, step: &StepTree) -> Vec<Mention> {
+fn of_contract(scripts: &Scripts, at: usize, step: &NodeTree) -> Vec<Mention> {
     let Some(contract) = &step.contract else { return Vec::new() };
     let mention = |file: &FileUse| {
         let role = match file.how {

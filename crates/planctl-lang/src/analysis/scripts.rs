@@ -2,7 +2,7 @@
 
 use crate::syntax::shell::{self, Deciding, FileUse, Reading, Script};
 use crate::tools::ToolUse;
-use crate::tree::{PlanTree, StepTree};
+use crate::tree::workflow::NodeTree;
 
 /// Each step's contract as bash reads it; read once and shared by all lints.
 pub(crate) struct Scripts(Vec<Option<Contract>>);
@@ -14,8 +14,8 @@ struct Contract {
 }
 
 impl Scripts {
-    pub(crate) fn read(tree: &PlanTree) -> Scripts {
-        let read = |step: &StepTree| {
+    pub(crate) fn read(steps: &[&NodeTree]) -> Scripts {
+        let read = |step: &&NodeTree| {
             let command = &step.contract.as_ref()?.command;
             // The harness carries a call of a tool out itself.
             if ToolUse::read(command).is_some() {
@@ -28,7 +28,7 @@ impl Scripts {
             };
             Some(Contract { reading, files, deciding })
         };
-        Scripts(tree.steps.iter().map(read).collect())
+        Scripts(steps.iter().map(read).collect())
     }
 
     /// Returns the reading of the contract of the step at this place.

@@ -10,16 +10,9 @@ use crate::analysis::looks::file_looks;
 use crate::analysis::order::Order;
 use crate::analysis::plainly::Right;
 use crate::facts::Wants;
-use crate::syntax::Source;
 use crate::syntax::shell::{self, Deciding, Use};
 use crate::text::paths::{clean, leaves_workspace};
-use crate::tree::{PlanTree, StepTree};
-
-/// Returns what the lints want to know about a plan.
-pub fn wants(source: &Source, tree: &PlanTree) -> Wants {
-    let scripts = Scripts::read(tree);
-    wants_of(tree, &scripts, &Order::read(source, tree, &scripts))
-}
+use crate::tree::workflow::NodeTree;
 
 /// Returns how a path may be written in Unicode otherwise: composed or decomposed.
 pub(crate) fn other_forms(path: &str) -> Vec<String> {
@@ -32,9 +25,10 @@ pub(crate) fn other_forms(path: &str) -> Vec<String> {
     forms
 }
 
-pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wants {
+/// Returns what the lints want to know about the steps of a plan.
+pub(crate) fn wants_of(steps: &[&NodeTree], scripts: &Scripts, order: &Order) -> Wants {
     let mut wants = Wants::default();
-    for (at, step) in tree.steps.iter().enumerate() {
+    for (at, step) in steps.iter().enumerate() {
         for (path, _) in step.subscribed_files() {
             if is_glob(path) {
                 wants.globs.insert(path.to_owned())
@@ -50,7 +44,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
                 wants.files.insert(path)
             };
         }
-        wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
+        wants.globs.extend(step.attributes.protects.entries().iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
         wants.texts.extend(files_looked_at(scripts, at, step, false));
         wants.compared.extend(files_looked_at(scripts, at, step, true));
@@ -78,7 +72,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
 }
 
 // The files whose text a contract searches, or those that it compares with their commit.
-fn files_looked_at(scripts: &Scripts, at: usize, step: &StepTree, compares: bool) -> BTreeSet<String> {
+fn files_looked_at(scripts: &Scripts, at: usize, step: &NodeTree, compares: bool) -> BTreeSet<String> {
     let (Some(script), Some(contract)) = (scripts.read_of(at), &step.contract) else {
         return BTreeSet::new();
     };
@@ -110,8 +104,8 @@ pub(crate) fn judging_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
 
 /// Returns the files and globs that a step's worker may change: those of its `**changes:**`, else those that its task plainly
 /// makes or changes; less those that the step protects.
-pub(crate) fn may_change(order: &Order, at: usize, step: &StepTree) -> BTreeSet<String> {
-    let mut may_change: BTreeSet<String> = if step.changes.is_empty() {
+pub(crate) fn may_change(order: &Order, at: usize, step: &NodeTree) -> BTreeSet<String> {
+    let mut may_change: BTreeSet<String> = if step.attributes.changes.entries().is_empty() {
         let rights = rights_of_task(order, at);
         rights
             .into_iter()
@@ -147,9 +141,10 @@ pub(crate) fn matches_any<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>, 
 pub(crate) struct Protected(Vec<Glob>);
 
 impl Protected {
-    pub(crate) fn of_step(step: &StepTree) -> Protected {
+    pub(crate) fn of_step(step: &NodeTree) -> Protected {
         // One that is no glob is a finding of its own.
-        Protected(step.protects.iter().filter_map(|glob| Glob::parse(&glob.value).ok()).collect())
+        let globs = step.attributes.protects.entries().iter();
+        Protected(globs.filter_map(|glob| Glob::parse(&glob.value).ok()).collect())
     }
 
     pub(crate) fn covers(&self, path: &str) -> bool {
@@ -158,24 +153,9 @@ impl Protected {
 }
 
 /// Returns the files that a step's task, subscriptions and `**changes:**` name.
-pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
+pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a NodeTree) -> BTreeSet<&'a str> {
     let in_task = order.mentions_in_task(at).iter().map(|mention| mention.path.as_str());
     let declared =
         step.declared_changes().map(|entry| entry.value.strip_prefix("./").unwrap_or(&entry.value));
     in_task.chain(step.subscribed_files().map(|(path, _)| path)).chain(declared).collect()
-}
-
-/// Returns, by step number, the files that its contract names and that its worker may not change: the candidates for
-/// protection (DESIGN 8).
-pub fn protected_candidates(source: &Source, tree: &PlanTree) -> BTreeMap<u32, BTreeSet<String>> {
-    let scripts = Scripts::read(tree);
-    let order = Order::read(source, tree, &scripts);
-    let mut candidates = BTreeMap::new();
-    for (at, step) in tree.steps.iter().enumerate() {
-        let Some(number) = step.fixed_number() else { continue };
-        let own = may_change(&order, at, step);
-        let named = contract_files(&scripts, at);
-        candidates.insert(number, named.into_iter().filter(|path| !matches_any(&own, path)).collect());
-    }
-    candidates
 }

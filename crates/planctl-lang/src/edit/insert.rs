@@ -18,12 +18,11 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::expand::expand;
 use crate::edit::fix::line_end;
 use crate::report::changes::{Change, changes};
-use crate::report::render::show;
 use crate::syntax::Language;
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::tree::parse::parse;
-use crate::tree::workflow::{EdgeTree, Kind, flow_edges};
+use crate::tree::workflow::{EdgeTree, Kind, NodeTree, flow_edges};
 use crate::tree::{PlanTree, StepTree};
 use crate::verify::read;
 
@@ -56,12 +55,11 @@ pub struct Insertion {
 /// Says what a step that was put in makes of a plan, given both texts.
 pub fn insertion(before: &Source, after: &Source) -> Insertion {
     let (old, new) = (read(before), read(after));
-    let changes = changes(&show(before, &old.tree), &show(after, &new.tree));
-    let is_added = |step: &StepTree| {
-        let number = step.number_text();
-        changes.iter().any(|change| matches!(change, Change::Added { step, .. } if *step == number))
+    let changes = changes(&old.shown(), &new.shown());
+    let is_added = |node: &NodeTree| {
+        changes.iter().any(|change| matches!(change, Change::Added { step, .. } if *step == node.id.value))
     };
-    let steps = new.tree.steps.iter().enumerate().filter(|(_, step)| is_added(step));
+    let steps = new.workflow.steps().into_iter().enumerate().filter(|(_, step)| is_added(step));
     let may_change = steps.flat_map(|(at, step)| may_change(&new.order, at, step)).collect();
     Insertion { changes, may_change }
 }

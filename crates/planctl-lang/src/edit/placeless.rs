@@ -100,7 +100,6 @@ pub(super) fn strip_step(mut step: StepTree) -> StepTree {
         plan,
         folder,
         approval,
-        node: _,
         unread,
     } = &mut step;
     clear_span(number);

@@ -8,8 +8,8 @@ use planctl_engine::{Carry, Edge, Node, NodeId, NodeKind, On, Restart};
 use super::policy;
 use crate::text::limits::MAX_VISITS;
 use crate::tools::ToolUse;
+use crate::tree::Then;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
-use crate::tree::{StepTree, Then};
 
 /// Returns the edge's setting of what the agent at its end is told (A18).
 fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
@@ -133,7 +133,7 @@ impl<'w> LoweredEdges<'w> {
     }
 
     /// Makes the edges that leave a node.
-    pub(super) fn add_outgoing(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) {
+    pub(super) fn add_outgoing(&mut self, at: usize, node: &NodeTree) {
         let from = node.id.value.as_str();
         let is_choice = node.kind.value == Kind::Human;
         // Where there is nothing but the work to confirm, the conditions of its ways decide.
@@ -172,7 +172,7 @@ impl<'w> LoweredEdges<'w> {
         if is_choice || is_said || !matches!(node.kind.value, Kind::Task | Kind::Call) {
             return;
         }
-        if let Some(target) = self.after_last(at, node, step) {
+        if let Some(target) = self.after_last(at, node) {
             self.edges.push(Edge::new(from, target.as_str(), On::Exhaust));
         }
     }
@@ -193,9 +193,9 @@ impl<'w> LoweredEdges<'w> {
     }
 
     // E9: the edge after the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
-    fn after_last(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) -> Option<String> {
-        let explicit = step.and_then(|step| step.on_fail.as_ref()?.value.then);
-        let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };
+    fn after_last(&mut self, at: usize, node: &NodeTree) -> Option<String> {
+        let explicit = || node.attributes.on_fail.value()?.then;
+        let then = if self.is_markdown { Some(policy(node).then) } else { explicit() };
         match then {
             Some(Then::Escalate) => Some(self.helper_node(
                 "ask",

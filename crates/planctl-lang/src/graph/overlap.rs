@@ -10,7 +10,6 @@ use crate::analysis::mentions::Role;
 use crate::analysis::order::Part;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::escape;
-use crate::tree::parse::name_of;
 
 /// The most findings; all steps are kept apart, told or not.
 const FINDINGS_MAX: usize = 20;
@@ -35,14 +34,13 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
         if found.is_none() && !(are_many && named.iter().any(changes)) {
             continue;
         }
-        let steps = &plan.tree.steps;
         let is_on_branch = |part: &&Part| are_many || branches.iter().any(|of| of.contains_key(&part.step));
         for part in named.iter().filter(is_on_branch) {
-            excludes.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
+            excludes.entry(plan.steps[part.step].number.unwrap_or(0)).or_default().insert(path);
         }
         if let Some((one, other)) = found.filter(|_| findings.len() < FINDINGS_MAX) {
-            let (one_step, other_step) = (&steps[one.step], &steps[other.step]);
-            let (first, second) = (escape(&one_step.number_text()), escape(&other_step.number_text()));
+            let (one_step, other_step) = (plan.steps[one.step], plan.steps[other.step]);
+            let (first, second) = (escape(&one_step.id.value), escape(&other_step.id.value));
             let message =
                 format!("steps {first} and {second} may run at once, and both touch `{}`", escape(path));
             let finding = Diagnostic::new(Code::P316, message)
@@ -50,7 +48,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
                 .at(one.span, format!("step {first} changes it"))
                 .note("they run one after the other, in either order")
                 .help("let one need the other where the order matters, or give each a file of its own");
-            findings.push(finding.step(name_of(other_step)));
+            findings.push(finding.step(other_step.step_name()));
         }
     }
     for node in &mut parts.nodes {

@@ -12,8 +12,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{FileFact, Trial, TrialRun, Tried};
 use crate::syntax::shell;
 use crate::text::{Span, escape};
-use crate::tree::parse::name_of;
-use crate::tree::{ContractTree, StepTree};
+use crate::tree::ContractTree;
+use crate::tree::workflow::NodeTree;
 
 /// A contract that takes a larger part of its time than this may run past it one day, in percent.
 const TIME_PERCENT_MAX: u32 = 80;
@@ -34,7 +34,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 time(contract, tried, &mut of_step);
             }
         }
-        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
     }
     check_repeated(context, found);
 }
@@ -44,12 +44,12 @@ fn check_repeated(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if !context.order.is_linear() {
         return;
     }
-    let mut earlier: HashMap<(&str, u8), &StepTree> = HashMap::new();
+    let mut earlier: HashMap<(&str, u8), &NodeTree> = HashMap::new();
     context.each_script(found, |ReadContract { step, contract, script }, found| {
         if !shell::only_looks(script) {
             return;
         }
-        let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
+        let is_guard = step.is_guard();
         // A trial knows better than the text.
         let is_tried = matches!(context.trial_of(step), Some(Trial::Tried(_)));
         match earlier.entry((contract.command.as_str(), contract.expected())) {
@@ -64,11 +64,11 @@ fn check_repeated(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     });
 }
 
-fn repeated_finding(contract: &ContractTree, first: &StepTree) -> Diagnostic {
-    let number = escape(&first.number_text());
+fn repeated_finding(contract: &ContractTree, first: &NodeTree) -> Diagnostic {
+    let number = escape(&first.id.value);
     let message = format!("the contract is that of step {number}, so it passes before any work is done");
     let repeated = Diagnostic::new(Code::P103, message).at(contract.span, "proves nothing of this step");
-    let place = first.contract.as_ref().map_or(first.heading, |contract| contract.span);
+    let place = first.contract.as_ref().map_or(first.id.span, |contract| contract.span);
     repeated.at(place, "the same here").help(
         "look at what this step adds; where it is meant to hold before the work, too, write `**guard:** yes`",
     )
@@ -88,8 +88,8 @@ fn result(
 ) {
     let passes = tried.runs.iter().filter(|run| run.verdict == Verdict::Passed).count();
     let Some(first) = tried.runs.first() else { return };
-    let step = &context.tree.steps[at];
-    let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
+    let step = &context.steps[at];
+    let is_guard = step.is_guard();
     let has_timed_out = tried.runs.iter().any(|run| run.ending == Ending::TimedOut);
     if passes > 0 && passes < tried.runs.len() {
         found.push(flipped_finding(contract, tried));

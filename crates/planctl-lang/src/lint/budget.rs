@@ -4,7 +4,6 @@ use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::duration_words;
 use crate::text::escape;
-use crate::tree::StepTree;
 use crate::tree::workflow::Kind;
 
 /// Less than this for a step is no budget for an agent's work.
@@ -15,10 +14,10 @@ const STEP_SECONDS_MIN: u64 = 1;
 pub(super) const LINT: Lint = Lint { codes: &[Code::P501, Code::P502], needs: Needs::Surroundings, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = &context.tree.budget else { return };
+    let Some(budget) = &context.workflow.budget else { return };
     unenforceable(context, found);
     too_short(context, found);
-    let steps = u64::try_from(context.tree.steps.len()).unwrap_or(u64::MAX).max(1);
+    let steps = u64::try_from(context.steps.len()).unwrap_or(u64::MAX).max(1);
     let each = [
         (budget.value.tokens, STEP_TOKENS_MIN, "tokens", "1000 tokens"),
         (budget.value.micro_usd, STEP_MICRO_USD_MIN, "dollars", "one cent"),
@@ -41,14 +40,14 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 // A step that may work longer than the whole plan has.
 fn too_short(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = &context.tree.budget else { return };
+    let Some(budget) = &context.workflow.budget else { return };
     let Some(time) = budget.value.time else { return };
-    let timeouts = context.tree.steps.iter().filter_map(|step| Some((step, step.timeout.as_ref()?)));
+    let timeouts = context.steps.iter().filter_map(|step| Some((step, step.attributes.timeout.spanned()?)));
     let longest = timeouts.max_by_key(|(_, timeout)| timeout.value);
     let Some((step, timeout)) = longest.filter(|(_, timeout)| timeout.value > time) else { return };
     let message = format!(
         "step {} may work for {}, and the budget of the whole plan is {}",
-        escape(&step.number_text()),
+        escape(&step.id.value),
         duration_words(timeout.value),
         duration_words(time)
     );
@@ -58,12 +57,12 @@ fn too_short(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 // An agent that reports no cost, and has no price, spends money that nobody counts.
 fn unenforceable(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = context.tree.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some()) else {
+    let Some(budget) = context.workflow.budget.as_ref().filter(|budget| budget.value.micro_usd.is_some())
+    else {
         return;
     };
-    let is_call = |step: &&StepTree| step.node_kind() == Kind::Call;
-    let steps = context.tree.steps.iter().filter(|step| !is_call(step));
-    let targets = steps.filter_map(|step| step.target.as_ref());
+    let steps = context.steps.iter().filter(|step| step.kind.value != Kind::Call);
+    let targets = steps.filter_map(|step| step.role.as_ref());
     let facts = context.facts;
     let is_unpriced = |role: &String| facts.unpriced_worker || facts.unpriced_roles.contains(role);
     let Some(target) = targets.into_iter().find(|target| is_unpriced(&target.value)) else {

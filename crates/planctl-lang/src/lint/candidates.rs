@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::contract_of;
 use crate::text::escape;
 use crate::tools::ToolUse;
-use crate::tree::PlanTree;
+use crate::tree::workflow::Workflow;
 
 /// A contract that `plan verify --probe` looks at.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,11 +41,12 @@ pub enum Obstacle {
 ///
 /// The marks in the file decide nothing, so every step counts as not done.
 pub fn candidates<'d>(
-    tree: &PlanTree,
+    workflow: &Workflow,
     found: impl IntoIterator<Item = &'d Diagnostic>,
     places: &[String],
 ) -> Vec<Candidate> {
-    let scripts = Scripts::read(tree);
+    let steps = workflow.steps();
+    let scripts = Scripts::read(&steps);
     let mut of_steps: BTreeMap<&str, Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in found {
         if let Some(step) = &diagnostic.step {
@@ -54,22 +55,22 @@ pub fn candidates<'d>(
     }
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for (at, step) in tree.steps.iter().enumerate() {
-        let (Some(number), Some(_)) = (step.fixed_number(), &step.contract) else { continue };
+    for (at, step) in steps.into_iter().enumerate() {
+        let (Some(number), Some(_)) = (step.number, &step.contract) else { continue };
         // A number that is used twice is an error of its own.
         if !seen.insert(number) {
             continue;
         }
         let contract = contract_of(step);
-        let about = of_steps.get(step.number_text().as_str()).map_or(&[][..], Vec::as_slice);
+        let about = of_steps.get(step.id.value.as_str()).map_or(&[][..], Vec::as_slice);
         let obstacle = obstacle(&contract.command, about, places)
             .or_else(|| outside_path(&scripts, at).map(Obstacle::Unsafe))
             .or_else(|| uses_tool(&contract.command));
         candidates.push(Candidate {
             step: number,
-            title: step.title.value.clone(),
+            title: step.step_title().to_owned(),
             contract,
-            names_timeout: step.contract_timeout.is_some(),
+            names_timeout: step.attributes.contract_timeout.value().is_some(),
             obstacle,
         });
     }

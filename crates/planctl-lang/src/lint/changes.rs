@@ -10,7 +10,6 @@ use crate::syntax::shell::{self, Script, Simple, Trait, Use};
 use crate::text::paths::leaves_workspace;
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
-use crate::tree::parse::name_of;
 
 /// The most changes that are reported of one contract.
 const CHANGES_MAX: usize = 5;
@@ -33,7 +32,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let Trial::Tried(tried) = trial else { continue };
         let before = found.len();
         tried_changes(contract, tried, found);
-        found[before..].iter_mut().for_each(|finding| finding.step = Some(name_of(step)));
+        found[before..].iter_mut().for_each(|finding| finding.step = Some(step.step_name()));
     }
 }
 

@@ -10,14 +10,13 @@ use crate::facts::FileFact;
 use crate::syntax::shell::{self, Reading, Script, Trait};
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
-use crate::tree::parse::name_of;
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P101, Code::P102, Code::P109], needs: Needs::Surroundings, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let named = LazyCell::new(|| first_steps_naming(context));
-    for (at, step) in context.tree.steps.iter().enumerate() {
+    for (at, step) in context.each_step() {
         let (Some(contract), Some(reading)) = (&step.contract, context.scripts.reading(at)) else { continue };
         let mut of_step = Vec::new();
         syntax(context, contract, reading, &mut of_step);
@@ -26,7 +25,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             let is_named = |path: &str| named.get(path).is_some_and(|first| *first <= at);
             scripts(context, is_named, contract, script, &mut of_step);
         }
-        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
     }
 }
 
@@ -192,7 +191,7 @@ fn tools(context: &Context<'_>, contract: &ContractTree, script: &Script, found:
 /// Returns the place of the first step that names each file.
 fn first_steps_naming<'a>(context: &Context<'a>) -> HashMap<&'a str, usize> {
     let mut named = HashMap::new();
-    for (at, step) in context.tree.steps.iter().enumerate() {
+    for (at, step) in context.each_step() {
         for path in named_files(context.order, at, step) {
             named.entry(path).or_insert(at);
         }

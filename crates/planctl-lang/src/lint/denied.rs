@@ -5,7 +5,6 @@ use super::{Context, Lint, Needs, changes};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Script, Trait};
 use crate::text::escape;
-use crate::tree::parse::name_of;
 
 /// One thing that a contract can be seen to bring about.
 struct Effect {
@@ -30,8 +29,8 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if context.facts.denied.is_empty() {
         return;
     }
-    for (at, step) in context.tree.steps.iter().enumerate() {
-        let Some(role) = step.target.as_ref().map(|target| target.value.as_str()) else { continue };
+    for (at, step) in context.each_step() {
+        let Some(role) = step.role.as_ref().map(|role| role.value.as_str()) else { continue };
         let (Some(denied), Some(contract)) = (context.facts.denied.get(role), &step.contract) else {
             continue;
         };
@@ -48,7 +47,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             found.push(
                 Diagnostic::new(Code::P404, message)
                     .at(contract.in_plan(span), label)
-                    .step(name_of(step))
+                    .step(step.step_name())
                     .help(format!(
                         "write a contract that only looks at what is here, or take `{name}` out of \
                          `effects.deny` of `[roles.{role}]` in planctl.toml"

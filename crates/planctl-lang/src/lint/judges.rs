@@ -11,15 +11,14 @@ use crate::facts::FileFact;
 use crate::syntax::shell;
 use crate::text::Span;
 use crate::text::characters::escape;
-use crate::tree::parse::name_of;
 
 pub(super) const LINT: Lint = Lint { codes: &[Code::P108], needs: Needs::Surroundings, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in context.tree.steps.iter().enumerate() {
+    for (at, step) in context.each_step() {
         let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         // A step with `changes` has said which files it may change.
-        if !step.changes.is_empty() {
+        if !step.attributes.changes.entries().is_empty() {
             continue;
         }
         let protected = Protected::of_step(step);
@@ -32,14 +31,13 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 continue;
             }
             let shown = escape(&path);
-            let message =
-                format!("step {} may edit `{shown}`, and its own contract runs it", step.number_text());
+            let message = format!("step {} may edit `{shown}`, and its own contract runs it", step.id.value);
             let editable = Diagnostic::new(Code::P108, message)
                 .at(contract.in_plan(judge.span), "this decides whether the step is done")
                 .at(named, label)
                 .note("a file that decides the contract is protected from a worker that is not told to change it")
                 .help(format!("add `**protects:** {shown}` so that an edit of it fails the step, `**changes:** {shown}` where it is meant, or check with a file the step need not touch"));
-            found.push(editable.step(name_of(step)));
+            found.push(editable.step(step.step_name()));
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::alike::{ascii_of, described};
 use crate::text::{Span, Spanned};
 use crate::tree::ContractTree;
-use crate::tree::parse::name_of;
 
 pub(super) const LINT: Lint = Lint { codes: &[], needs: Needs::Text, check };
 
@@ -14,15 +13,16 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     context.tree.frontmatter.owner.iter().for_each(|owner| of_value(owner, found));
-    for step in &context.tree.steps {
+    for step in context.steps {
         let mut of_step = Vec::new();
-        let values = step.target.iter().chain(&step.changes).chain(&step.protects);
+        let lists = [&step.attributes.changes, &step.attributes.protects];
+        let values = step.role.iter().chain(lists.into_iter().flat_map(|list| list.entries()));
         values.for_each(|value| of_value(value, &mut of_step));
         for (path, span) in step.subscribed_files() {
             of_value(&Spanned::new(path.to_owned(), span), &mut of_step);
         }
         step.contract.iter().for_each(|contract| of_contract(contract, &mut of_step));
-        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
     }
 }
 

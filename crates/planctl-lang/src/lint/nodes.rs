@@ -31,5 +31,5 @@ pub(super) const TOOL_CALLS: Lint = Lint {
 pub(super) const JUDGES: Lint = Lint {
     codes: &[Code::P123, Code::P124],
     needs: Needs::Surroundings,
-    check: |context, found| lint_judges(context.tree, context.workflow, context.facts, found),
+    check: |context, found| lint_judges(context.steps, context.facts, found),
 };

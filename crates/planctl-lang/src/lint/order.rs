@@ -7,8 +7,7 @@ use crate::analysis::order::{Order, Part};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::FileFact;
 use crate::text::{Span, escape};
-use crate::tree::StepTree;
-use crate::tree::parse::name_of;
+use crate::tree::workflow::NodeTree;
 
 /// The inputs of the findings about order.
 pub(super) struct Ordering<'a, 'b> {
@@ -30,9 +29,9 @@ impl Ordering<'_, '_> {
             return true;
         }
         let Some(part) = self.order.made_after(path, at) else { return false };
-        let steps = &self.context.tree.steps;
+        let steps = &self.context.steps;
         let (reader, maker) = (&steps[at], &steps[part.step]);
-        let (number, later, title) = (reader.number_text(), maker.number_text(), escape(&maker.title.value));
+        let (number, later, title) = (&reader.id.value, &maker.id.value, escape(maker.step_title()));
         let message = format!("step {number} reads a file that only step {later} produces");
         let early = Diagnostic::new(Code::P203, message);
         // An earlier step that names the file may make it: only its words say that it reads it.
@@ -51,7 +50,7 @@ impl Ordering<'_, '_> {
         }
         let next = steps.get(part.step + 1).map_or_else(
             || format!("a new step after step {later}"),
-            |next| format!("step {} or later", next.number_text()),
+            |next| format!("step {} or later", next.id.value),
         );
         early = early
             .help(format!("move the subscription to {next}, or renumber so that \"{title}\" comes first"));
@@ -64,7 +63,7 @@ impl Ordering<'_, '_> {
 
     /// P212: the task reads, or the contract looks into, a file that is not there and that only a later step makes.
     pub(super) fn foreseen(&self, at: usize, found: &mut Vec<Diagnostic>) {
-        let step = &self.context.tree.steps[at];
+        let step = &self.context.steps[at];
         let subscribed: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
         let mut seen = BTreeSet::new();
         for mention in self.order.mentions_in_step(at) {
@@ -87,9 +86,9 @@ impl Ordering<'_, '_> {
         }
     }
 
-    fn too_early_mention(&self, step: &StepTree, mention: &Mention, part: Part) -> Diagnostic {
-        let maker = &self.context.tree.steps[part.step];
-        let (number, later) = (step.number_text(), maker.number_text());
+    fn too_early_mention(&self, step: &NodeTree, mention: &Mention, part: Part) -> Diagnostic {
+        let maker = &self.context.steps[part.step];
+        let (number, later) = (&step.id.value, &maker.id.value);
         let (what, help) = if mention.role == Role::Judges {
             (
                 "contract looks at",
@@ -105,16 +104,16 @@ impl Ordering<'_, '_> {
             format!("step {number}'s {what} `{}`, which only step {later} makes", escape(&mention.path));
         Diagnostic::new(Code::P212, message)
             .at(mention.span, "not there yet")
-            .at(part.span, format!("made here (step {later} \"{}\")", escape(&maker.title.value)))
+            .at(part.span, format!("made here (step {later} \"{}\")", escape(maker.step_title())))
             .help(help)
     }
 
     // Moves the step that makes before the one that reads, where nothing else is touched by that.
     fn reordered(&self, at: usize, maker: usize) -> Option<Vec<(Span, String)>> {
-        let steps = self.context.tree.steps.get(at..=maker).filter(|steps| steps.len() <= MOVED_STEPS_MAX)?;
-        let first = steps.first()?.fixed_number()?;
-        let is_counted = steps.iter().zip(first..).all(|(step, number)| step.fixed_number() == Some(number));
-        let tells_order = |step: &StepTree| {
+        let steps = self.context.steps.get(at..=maker).filter(|steps| steps.len() <= MOVED_STEPS_MAX)?;
+        let first = steps.first()?.number?;
+        let is_counted = steps.iter().zip(first..).all(|(step, number)| step.number == Some(number));
+        let tells_order = |step: &&NodeTree| {
             let text = step.task.as_ref().map_or(String::new(), |task| task.value.to_lowercase());
             ["step ", "previous", "above", "earlier", "later"].iter().any(|word| text.contains(word))
         };
@@ -124,14 +123,14 @@ impl Ordering<'_, '_> {
         let source = self.context.source;
         let newline = if source.text().contains("\r\n") { "\r\n" } else { "\n" };
         let moved = steps.last()?;
-        let start = moved.heading.start;
-        let body = source.slice(Span::new(start, moved.end)).trim_end();
-        let number = Span::new(moved.number.span.start - start, moved.number.span.end - start);
+        let start = moved.span.start;
+        let body = source.slice(Span::new(start, moved.span.end)).trim_end();
+        let number = Span::new(moved.id.span.start - start, moved.id.span.end - start);
         let (head, tail) = (body.get(..number.start)?, body.get(number.end..)?);
         let mut edits =
-            vec![(Span::at(steps.first()?.heading.start), format!("{head}{first}{tail}{newline}{newline}"))];
+            vec![(Span::at(steps.first()?.span.start), format!("{head}{first}{tail}{newline}{newline}"))];
         for (step, number) in steps[..steps.len() - 1].iter().zip(first + 1..) {
-            edits.push((step.number.span, number.to_string()));
+            edits.push((step.id.span, number.to_string()));
         }
         let gap = source.text()[..start].trim_end().len();
         edits.push((Span::new(gap, start + body.len()), String::new()));
@@ -140,7 +139,7 @@ impl Ordering<'_, '_> {
 
     // Says whether a step uses nothing that the steps from `at` up to it make.
     fn is_independent(&self, at: usize, maker: usize) -> bool {
-        let subscribed = self.context.tree.steps[maker].subscribed_files().map(|(path, _)| path);
+        let subscribed = self.context.steps[maker].subscribed_files().map(|(path, _)| path);
         let named = self.order.mentions_in_step(maker).iter().map(|mention| mention.path.as_str());
         subscribed.chain(named).all(|path| {
             let parts = self.order.parts(path);
@@ -172,7 +171,7 @@ impl Circles {
     // Edges lead from a step that subscribes to a missing file to the only step that makes it.
     pub(super) fn read(context: &super::Context<'_>, order: &Order) -> Circles {
         let mut needs: BTreeMap<usize, Vec<Need>> = BTreeMap::new();
-        for (at, step) in context.tree.steps.iter().enumerate() {
+        for (at, step) in context.each_step() {
             for (path, span) in step.subscribed_files() {
                 if context.facts.files.get(path) != Some(&FileFact::Missing) {
                     continue;
@@ -203,7 +202,7 @@ impl Circles {
     /// P204: each circle once, with what is needed and made along it.
     pub(super) fn report(&self, context: &super::Context<'_>, found: &mut Vec<Diagnostic>) {
         for ring in &self.rings {
-            let name = |at: usize| context.tree.steps[at].number_text();
+            let name = |at: usize| context.steps[at].id.value.clone();
             let shown = ring.iter().take(RING_SHOWN_MAX);
             let mut cycle: Vec<String> = shown.clone().map(|(reader, _)| name(*reader)).collect();
             if ring.len() > RING_SHOWN_MAX {
@@ -221,10 +220,10 @@ impl Circles {
                     circle.at(need.made, format!("step {} makes `{}`", name(need.maker), escape(&need.path)));
             }
             let help = "no order of the steps can work: let one of them do without the other's file, or split it in two";
-            let first = ring.first().and_then(|(reader, _)| context.tree.steps.get(*reader));
+            let first = ring.first().and_then(|(reader, _)| context.steps.get(*reader));
             let circle = circle.help(help);
             found.push(match first {
-                Some(step) => circle.step(name_of(step)),
+                Some(step) => circle.step(step.step_name()),
                 None => circle,
             });
         }

@@ -4,8 +4,8 @@ use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status, Trait};
 use crate::text::{Span, escape};
-use crate::tree::workflow::Kind;
-use crate::tree::{ContractTree, StepTree};
+use crate::tree::ContractTree;
+use crate::tree::workflow::{Kind, NodeTree};
 
 /// The variable that names the folder of reports to a contract.
 const REPORTS: &str = "PLANCTL_REPORTS";
@@ -30,7 +30,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             let doubts = shell::doubtful(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
             // A call is run for what it prints.
-            if step.node_kind() != Kind::Call {
+            if step.kind.value != Kind::Call {
                 count(contract, script, found);
             }
         }
@@ -40,8 +40,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // Tests are counted by reports alone. A program that the contract runs may know the folder, so this is no certainty.
-fn lint_reports(step: &StepTree, contract: &ContractTree, found: &mut Vec<Diagnostic>) {
-    let Some(least) = step.min_tests.as_ref().filter(|_| !contract.command.contains(REPORTS)) else { return };
+fn lint_reports(step: &NodeTree, contract: &ContractTree, found: &mut Vec<Diagnostic>) {
+    let least = step.attributes.min_tests.spanned();
+    let Some(least) = least.filter(|_| !contract.command.contains(REPORTS)) else { return };
     let message = format!(
         "the contract hardly can pass: it writes no report of the {} tests that have to pass",
         least.value

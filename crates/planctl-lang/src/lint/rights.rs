@@ -14,20 +14,19 @@ use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simpl
 use crate::text::Span;
 use crate::text::characters::escape;
 use crate::text::paths::{clean, leaves_workspace};
-use crate::tree::parse::name_of;
-use crate::tree::workflow::Kind;
-use crate::tree::{ContractTree, StepTree};
+use crate::tree::ContractTree;
+use crate::tree::workflow::{Kind, NodeTree};
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P118, Code::P119, Code::P120], needs: Needs::Surroundings, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in context.tree.steps.iter().enumerate() {
+    for (at, step) in context.each_step() {
         changed_and_protected(context, step, found);
         let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         // A call's command makes what it makes; nobody is judged by it. A template is no step yet.
-        let is_call = step.node_kind() == Kind::Call;
-        if is_call || step.task.is_none() || step.target.is_none() || step.fixed_number().is_none() {
+        let is_call = step.kind.value == Kind::Call;
+        if is_call || step.task.is_none() || step.role.as_ref().is_none() || step.number.is_none() {
             continue;
         }
         let (looks, looks_only) = file_looks(script, context.scripts.files(at), contract.expected());
@@ -46,12 +45,12 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let needed = rights.needs_a_change(&mut of_step);
         rights.unclear(needed.as_deref(), &mut of_step);
         rights.nothing_protected(&mut of_step);
-        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
     }
 }
 
 /// P119 where a step names one file in both lists.
-fn changed_and_protected(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn changed_and_protected(context: &Context<'_>, step: &NodeTree, found: &mut Vec<Diagnostic>) {
     let protected = Protected::of_step(step);
     for entry in step.declared_changes() {
         let path = clean(&entry.value);
@@ -60,7 +59,7 @@ fn changed_and_protected(context: &Context<'_>, step: &StepTree, found: &mut Vec
             continue;
         }
         let message = format!("the step both changes and protects `{}`; it stays protected", escape(&path));
-        let both = Diagnostic::new(Code::P119, message).at(entry.span, "").step(name_of(step));
+        let both = Diagnostic::new(Code::P119, message).at(entry.span, "").step(step.step_name());
         found.push(both.help("take it out of `**changes:**`, or out of `**protects:**`"));
     }
 }
@@ -68,7 +67,7 @@ fn changed_and_protected(context: &Context<'_>, step: &StepTree, found: &mut Vec
 struct Rights<'a, 'b> {
     context: &'a Context<'b>,
     at: usize,
-    step: &'a StepTree,
+    step: &'a NodeTree,
     contract: &'a ContractTree,
     script: &'a Script,
     looks: Vec<FileLook<'a>>,
@@ -94,7 +93,7 @@ impl Rights<'_, '_> {
 
     /// P118; returns the file.
     fn needs_a_change(&self, found: &mut Vec<Diagnostic>) -> Option<String> {
-        if self.step.guard.as_ref().is_some_and(|guard| guard.value) {
+        if self.step.is_guard() {
             return None;
         }
         let files = self.context.scripts.files(self.at);
@@ -105,7 +104,7 @@ impl Rights<'_, '_> {
             .or_else(|| self.under_test(self.script, files).map(unsure))?;
         let path = needed.file.path.trim_end_matches('/');
         let shown = escape(path);
-        let number = self.step.number_text();
+        let number = &self.step.id.value;
         let (level, message) = if needed.is_certain {
             let message =
                 format!("the contract wants `{shown}` to change, but step {number} may not change it");
@@ -173,7 +172,7 @@ impl Rights<'_, '_> {
 
     // `./slug.sh "A B" | grep -q a-b`, where the contract alone names the program and nothing else may be changed.
     fn under_test<'f>(&self, script: &Script, files: &'f [FileUse]) -> Option<&'f FileUse> {
-        if !self.step.changes.is_empty() || !self.may_change.is_empty() {
+        if !self.step.attributes.changes.entries().is_empty() || !self.may_change.is_empty() {
             return None;
         }
         let mut looked_at = Vec::new();
@@ -191,7 +190,7 @@ impl Rights<'_, '_> {
 
     /// P119.
     fn unclear(&self, needed: Option<&str>, found: &mut Vec<Diagnostic>) {
-        if !self.step.changes.is_empty() {
+        if !self.step.attributes.changes.entries().is_empty() {
             return;
         }
         let judged_by = judging_files(self.context.scripts, self.at);
@@ -204,7 +203,7 @@ impl Rights<'_, '_> {
             }
             let mentions = self.context.order.mentions_in_task(self.at);
             let Some(mention) = mentions.iter().find(|mention| mention.path == path) else { continue };
-            let (shown, number) = (escape(path), self.step.number_text());
+            let (shown, number) = (escape(path), &self.step.id.value);
             let message = format!("step {number} does not say whether its worker may change `{shown}`");
             let unclear = Diagnostic::new(Code::P119, message)
                 .at(mention.span, "its contract is judged by this file, so it stays protected")
@@ -217,7 +216,7 @@ impl Rights<'_, '_> {
 
     /// P120.
     fn nothing_protected(&self, found: &mut Vec<Diagnostic>) {
-        if !self.step.protects.is_empty() {
+        if !self.step.attributes.protects.entries().is_empty() {
             return;
         }
         let judged_by = judging_files(self.context.scripts, self.at);
@@ -233,8 +232,7 @@ impl Rights<'_, '_> {
             .into_iter()
             .find(|started| shell::brings(&started.name, Trait::RunsWorkspace));
         let Some(tool) = tool else { return };
-        let message =
-            format!("nothing that decides step {}'s contract is protected", self.step.number_text());
+        let message = format!("nothing that decides step {}'s contract is protected", self.step.id.value);
         let bare = Diagnostic::new(Code::P120, message)
             .at(self.contract.in_plan(tool.span), "runs what it finds in the workspace, whoever wrote it");
         found.push(
@@ -243,45 +241,8 @@ impl Rights<'_, '_> {
     }
 }
 
-/// Programs whose result depends on nothing but their words and the files that they name.
-const READERS: [&str; 33] = [
-    "[",
-    "awk",
-    "cat",
-    "cksum",
-    "cmp",
-    "comm",
-    "cut",
-    "diff",
-    "echo",
-    "egrep",
-    "fgrep",
-    "file",
-    "fold",
-    "grep",
-    "head",
-    "jq",
-    "md5sum",
-    "nl",
-    "od",
-    "paste",
-    "printf",
-    "sed",
-    "sha1sum",
-    "sha256sum",
-    "sort",
-    "stat",
-    "tail",
-    "test",
-    "tr",
-    "uniq",
-    "wc",
-    "xxd",
-    "yq",
-];
-
 fn only_reads(simple: &Simple) -> bool {
-    simple.name().is_some_and(|name| READERS.contains(&name)) && simple.inline.is_empty()
+    simple.name().is_some_and(|name| shell::brings(name, Trait::OnlyReads)) && simple.inline.is_empty()
 }
 
 // A variable may stand for anything; `$(…)` is read as the commands that it holds.

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::text::{Spanned, escape};
-use crate::tree::parse::name_of;
 use crate::tree::workflow::Kind;
 
 const ROLE_CHARACTERS_MAX: usize = 64;
@@ -16,15 +15,15 @@ pub(super) const LINT: Lint =
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut is_said = false;
     let mut said = BTreeSet::new();
-    for step in &context.tree.steps {
+    for step in context.steps {
         // No agent does the step of a person, nor one that the harness does; a call only takes over what its role may do.
-        let is_call = step.node_kind() == Kind::Call;
-        let is_work = step.node_kind() == Kind::Task;
-        let Some(target) = step.target.as_ref().filter(|_| is_work || is_call) else { continue };
+        let is_call = step.kind.value == Kind::Call;
+        let is_work = step.kind.value == Kind::Task;
+        let Some(target) = step.role.as_ref().filter(|_| is_work || is_call) else { continue };
         let name = target.value.as_str();
         if !is_role(name) {
             let message = format!("`{}` can't be a role", escape(name));
-            let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(name_of(step));
+            let refused = Diagnostic::new(Code::P403, message).at(target.span, "").step(step.step_name());
             let form = "a role is one word of up to 64 ASCII letters, digits, `-`, `_` and `.`, and begins with a letter";
             let plain = name.trim_matches(['`', '"', '\'', '*', '@', '<', '>', '[', ']', ' ']);
             let joined = name.split_whitespace().collect::<Vec<_>>().join("-").to_ascii_lowercase();
@@ -43,12 +42,12 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         match &context.facts.roles {
             Some(roles) if is_call && !roles.iter().any(|role| role == name) => {
-                found.push(without_effects(target, roles).step(name_of(step)));
+                found.push(without_effects(target, roles).step(step.step_name()));
             }
             _ if is_call => {}
             _ if context.facts.serves_every_role => {}
             Some(roles) if roles.iter().any(|role| role == name) => {}
-            Some(roles) if said.insert(name) => found.push(unserved(target, roles).step(name_of(step))),
+            Some(roles) if said.insert(name) => found.push(unserved(target, roles).step(step.step_name())),
             Some(_) => {}
             None if !is_said => {
                 is_said = true;

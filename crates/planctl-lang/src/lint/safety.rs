@@ -4,18 +4,17 @@ use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Call, Command, Part, Script, Simple, Trait, Word, is_here};
 use crate::text::{Span, escape};
-use crate::tree::parse::name_of;
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P601, Code::P602, Code::P604], needs: Needs::Text, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in context.tree.steps.iter().enumerate() {
+    for (at, step) in context.each_step() {
         let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         if let Some((name, span)) = first_network(script) {
             let message = format!("the contract needs the network: `{}`", escape(&name));
             let reaches =
-                Diagnostic::new(Code::P601, message).at(contract.in_plan(span), "").step(name_of(step));
+                Diagnostic::new(Code::P601, message).at(contract.in_plan(span), "").step(step.step_name());
             found.push(
                 reaches.help(
                     "look at what is here, such as a file or the local repository: when the network fails, no worker can mend it",
@@ -25,7 +24,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         if let Some((name, span)) = first_destructive(script) {
             let message = format!("the contract runs a destructive command: `{}`", escape(&name));
             let destroys =
-                Diagnostic::new(Code::P602, message).at(contract.in_plan(span), "").step(name_of(step));
+                Diagnostic::new(Code::P602, message).at(contract.in_plan(span), "").step(step.step_name());
             found.push(
                 destroys.help(
                     "let the task delete it, and the contract look whether it is gone: `test ! -e PATH`",
@@ -39,11 +38,11 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 // The message names the kind and the place, never the text.
 fn credentials(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for secret in context.source.secrets() {
-        let holder = context.tree.steps.iter().rfind(|step| step.heading.start <= secret.span.start);
+        let holder = context.steps.iter().rfind(|step| step.span.start <= secret.span.start);
         let message = format!("the plan holds what looks like {}", secret.kind);
         let mut holds = Diagnostic::new(Code::P604, message).at(secret.span, "masked here");
         if let Some(step) = holder {
-            holds = holds.step(name_of(step));
+            holds = holds.step(step.step_name());
         }
         holds = holds.note("plans are stored, shown, sent to agents and kept in git");
         found.push(holds.help(

@@ -1,6 +1,6 @@
 //! P0xx: the parts that a plan and its steps must have, numbering, marks, defaults, and fields that come later.
 
-use planctl_engine::RedFirst;
+use planctl_engine::{RedFirst, Subscription};
 
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
@@ -8,7 +8,7 @@ use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::Language;
 use crate::syntax::alike;
-use crate::text::{Span, escape};
+use crate::text::{Span, Spanned, escape};
 use crate::tree::parse::{CONTRACT_STUB, name_of};
 use crate::tree::workflow::Kind;
 use crate::tree::{Field, Mark, OnFail, PlanTree, StepTree};
@@ -38,14 +38,14 @@ pub(super) const LINT: Lint = Lint {
 pub(super) const PLACE: Lint = Lint { codes: &[Code::P603], needs: Needs::Surroundings, check: check_place };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for step in context.steps {
+        let mut of_step = Vec::new();
+        locks(step.attributes.locks.entries(), &mut of_step);
+        subscriptions(step.attributes.subscriptions.entries(), &mut of_step);
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
+    }
+    // The required parts of a graph's nodes are judged with the graph.
     if Language::of(context.source.path()).is_some() {
-        // The required parts of a graph's nodes are judged with the graph.
-        for step in &context.tree.steps {
-            let mut of_step = Vec::new();
-            locks(step, &mut of_step);
-            subscriptions(step, &mut of_step);
-            found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
-        }
         return;
     }
     plan(context, found);
@@ -59,18 +59,16 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         lint_sub_plan(step, &mut of_step);
         policy(step, &mut of_step);
         lint_guard(step, &mut of_step);
-        locks(step, &mut of_step);
         unsupported(step, &mut of_step);
         for_each(context, step, &mut of_step);
         marks(context, step, is_like_ours, &mut of_step);
-        subscriptions(step, &mut of_step);
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
     }
 }
 
-fn subscriptions(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    if let Some(surplus) = step.subscriptions.get(SUBSCRIPTIONS_MAX) {
-        let message = format!("the step has {} subscriptions, and the limit is 50", step.subscriptions.len());
+fn subscriptions(entries: &[Spanned<Subscription>], found: &mut Vec<Diagnostic>) {
+    if let Some(surplus) = entries.get(SUBSCRIPTIONS_MAX) {
+        let message = format!("the step has {} subscriptions, and the limit is 50", entries.len());
         let many = Diagnostic::new(Code::P008, message).at(surplus.span, "number 51");
         found.push(many.help("name the few files that matter; the worker can read the rest itself"));
     }
@@ -390,21 +388,21 @@ fn lint_guard(step: &StepTree, found: &mut Vec<Diagnostic>) {
     found.push(idle.help("keep the one that is meant"));
 }
 
-fn locks(step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn locks(locks: &[Spanned<String>], found: &mut Vec<Diagnostic>) {
     let is_name = |name: &str| {
         name.len() <= 100
             && name.starts_with(|first: char| first.is_ascii_alphanumeric())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
     };
-    for lock in step.locks.iter().take(LOCKS_MAX).filter(|lock| !is_name(&lock.value)) {
+    for lock in locks.iter().take(LOCKS_MAX).filter(|lock| !is_name(&lock.value)) {
         let message = format!("`{}` can't be the name of a lock", escape(&lock.value));
         let refused = Diagnostic::new(Code::P015, message).at(lock.span, "");
         found.push(refused.help(
             "locks have up to 100 letters, digits, `-`, `_`, `.` and `/`, the first a letter or digit",
         ));
     }
-    if let Some(surplus) = step.locks.get(LOCKS_MAX) {
-        let message = format!("a step has {} locks, and {LOCKS_MAX} are the most", step.locks.len());
+    if let Some(surplus) = locks.get(LOCKS_MAX) {
+        let message = format!("a step has {} locks, and {LOCKS_MAX} are the most", locks.len());
         found.push(Diagnostic::new(Code::P008, message).at(surplus.span, "the first too many"));
     }
 }

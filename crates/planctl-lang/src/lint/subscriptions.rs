@@ -18,8 +18,7 @@ use crate::text::characters::escape;
 use crate::text::near::{Existing, nearest};
 use crate::text::paths::{clean, leaves_workspace};
 use crate::text::{Span, Spanned};
-use crate::tree::PlanTree;
-use crate::tree::parse::name_of;
+use crate::tree::workflow::Workflow;
 
 /// The most bytes of a subscribed file that a prompt takes.
 pub const SUBSCRIPTION_BYTES_MAX: u64 = 256 * 1024;
@@ -49,11 +48,11 @@ pub(super) const LINT: Lint = Lint {
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let ordering = Ordering { context, order: context.order, circles: Circles::read(context, context.order) };
     let places = Places { context, ordering: &ordering, existing: OnceCell::new(), made: OnceCell::new() };
-    for (at, step) in context.tree.steps.iter().enumerate() {
+    for (at, step) in context.each_step() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
         // More than the limit are reported as such; looking at each of thousands would only bury that.
-        for subscription in step.subscriptions.iter().take(SUBSCRIPTIONS_MAX) {
+        for subscription in step.attributes.subscriptions.entries().iter().take(SUBSCRIPTIONS_MAX) {
             if let Some(first) = seen.insert(&subscription.value, subscription.span) {
                 let twice = Diagnostic::new(Code::P209, "the subscription is given twice")
                     .at(subscription.span, "again here");
@@ -73,7 +72,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         for entry in step.declared_changes() {
             places.changed(entry, &mut of_step);
         }
-        for glob in &step.protects {
+        for glob in step.attributes.protects.entries() {
             if let Some(why) = leaves_workspace(&glob.value) {
                 of_step.push(outside_finding(&glob.value, why, glob.span));
             } else if let Some(invalid) = not_a_glob(&glob.value, glob.span) {
@@ -96,7 +95,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 }
             }
         }
-        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
     }
     ordering.circles.report(context, found);
 }
@@ -171,7 +170,7 @@ impl<'b> Places<'_, 'b> {
         if self.ordering.is_too_early(at, path, span, found) {
             return;
         }
-        let number = self.context.tree.steps[at].number_text();
+        let number = &self.context.steps[at].id.value;
         let shown = escape(path);
         let message = format!("step {number} reads `{shown}`, which is not there and no earlier step makes");
         let absent = Diagnostic::new(Code::P201, message).at(span, "no such file");
@@ -202,7 +201,7 @@ impl<'b> Places<'_, 'b> {
             return absent.help(format!("did you mean `file:{}`?", escape(first))).fix(place, *first, false);
         }
         if let Some(reader) = self.ordering.order.read_before(path, at) {
-            let reader_name = self.context.tree.steps[reader.step].number_text();
+            let reader_name = &self.context.steps[reader.step].id.value;
             let label = format!("step {reader_name} reads it too, and does not say that it makes it");
             let help = format!(
                 "if step {reader_name} makes it, say so in its task: \"Write … to `{}`\"",
@@ -327,20 +326,20 @@ fn topic(context: &Context<'_>, name: &str, span: Span, found: &mut Vec<Diagnost
 /// each topic is named once.
 pub fn unknown_topics(
     source: &Source,
-    tree: &PlanTree,
+    workflow: &Workflow,
     topics: &[String],
     levels: &Levels,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for step in &tree.steps {
-        for subscription in step.subscriptions.iter().take(SUBSCRIPTIONS_MAX) {
+    for step in workflow.steps() {
+        for subscription in step.attributes.subscriptions.entries().iter().take(SUBSCRIPTIONS_MAX) {
             if let Subscription::Topic { name } = &subscription.value
                 && seen.insert(name)
                 && seen.len() <= UNKNOWN_TOPICS_MAX
             {
                 let unknown = unknown_topic(source, name, subscription.span, topics);
-                found.extend(unknown.map(|unknown| unknown.step(name_of(step))));
+                found.extend(unknown.map(|unknown| unknown.step(step.step_name())));
             }
         }
     }

@@ -2,12 +2,11 @@
 
 use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::tree::parse::name_of;
 
 pub(super) const LINT: Lint = Lint { codes: &[Code::P121], needs: Needs::Text, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in context.tree.steps.iter().enumerate().filter(|(_, step)| step.protects.is_empty()) {
+    for (at, step) in context.each_step().filter(|(_, step)| step.attributes.protects.entries().is_empty()) {
         let (Some(contract), Some(deciding)) = (&step.contract, context.scripts.deciding(at)) else {
             continue;
         };
@@ -17,6 +16,6 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         let untold = Diagnostic::new(Code::P121, message)
             .at(contract.in_plan(*span), "what this is, is known only when it runs")
             .help("name the file, or add `**protects:**` with the files that decide the step, such as `**protects:** tests/**`");
-        found.push(untold.step(name_of(step)));
+        found.push(untold.step(step.step_name()));
     }
 }

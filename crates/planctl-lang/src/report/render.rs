@@ -12,11 +12,13 @@ use crate::analysis::{judging_files, matches_any, may_change};
 use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, policy, red_first, work};
 use crate::syntax::source::Source;
 use crate::syntax::values::ask_deadline_words;
-use crate::syntax::written::subscription_words;
+use crate::syntax::written::Written;
 use crate::text::limits::MAX_VISITS;
 use crate::text::{Spanned, duration_words};
 use crate::tree::parse::kind_word;
-use crate::tree::{OnFail, PlanTree, StepTree};
+use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, sub_plans};
+use crate::tree::{OnFail, PlanTree};
+use crate::verify::{ReadPlan, Verification, read};
 
 /// A plan as it will run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -52,25 +54,42 @@ pub struct Setting {
 }
 
 /// Returns a plan as it will run.
-pub fn show(source: &Source, tree: &PlanTree) -> Shown {
-    let scripts = Scripts::read(tree);
-    let title = tree.title.as_ref().map_or(String::new(), |title| title.value.clone());
-    let order = Order::read(source, tree, &scripts);
-    let protected = |at: usize, step: &StepTree| {
+pub fn show(source: &Source) -> Shown {
+    read(source).shown()
+}
+
+impl ReadPlan<'_> {
+    /// Returns the plan as it will run.
+    pub fn shown(&self) -> Shown {
+        shown(self.source, &self.tree, &self.workflow)
+    }
+}
+
+impl Verification {
+    /// Returns the plan as it will run.
+    pub fn shown(&self, source: &Source) -> Shown {
+        shown(source, &self.tree, &self.workflow)
+    }
+}
+
+fn shown(source: &Source, tree: &PlanTree, workflow: &Workflow) -> Shown {
+    let steps = workflow.steps();
+    let scripts = Scripts::read(&steps);
+    let order = Order::read(source, &steps, &scripts);
+    let protected = |at: usize, step: &NodeTree| {
         let may_change = may_change(&order, at, step);
         let mut judged_by = judging_files(&scripts, at);
         judged_by.retain(|path| !matches_any(&may_change, path));
         let judged_by = judged_by.iter().map(|path| planctl_glob::shortened(path)).collect::<Vec<_>>();
         (judged_by, may_change.into_iter().collect::<Vec<_>>())
     };
-    let steps = tree.steps.iter().enumerate();
-    let steps = steps.map(|(at, step)| {
-        let mut shown = show_step(tree, step, protected(at, step));
+    let steps = steps.iter().enumerate().map(|(at, step)| {
+        let mut shown = show_step(workflow, step, protected(at, step));
         shown.settings.extend(allowed(tree, Some(at)));
         shown
     });
     let steps = steps.collect();
-    Shown { title, settings: plan_settings(tree), steps }
+    Shown { title: workflow.title().to_owned(), settings: plan_settings(tree, workflow), steps }
 }
 
 fn setting(name: &'static str, said: Option<String>, default: impl Into<String>) -> Setting {
@@ -78,11 +97,12 @@ fn setting(name: &'static str, said: Option<String>, default: impl Into<String>)
     Setting { name, value: said.unwrap_or_else(|| default.into()), is_default }
 }
 
-fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
-    let priority = tree.priority.as_ref().map(|priority| priority_word(priority.value).to_owned());
-    let stale = tree.stale_after.as_ref().map(|limit| duration_words(limit.value));
+fn plan_settings(tree: &PlanTree, workflow: &Workflow) -> Vec<Setting> {
+    let said = &workflow.attributes;
+    let priority = workflow.priority.as_ref().map(|priority| priority_word(priority.value).to_owned());
+    let stale = said.stale_after.value().copied().map(duration_words);
     let mut settings: Vec<Setting> =
-        tree.context.iter().map(|context| setting("context", Some(context.value.clone()), "")).collect();
+        said.goal.text().map(|goal| setting("context", Some(goal.value.clone()), "")).into_iter().collect();
     settings.push(setting(
         "owner",
         tree.frontmatter.owner.as_ref().map(|owner| owner.value.clone()),
@@ -90,15 +110,15 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     ));
     settings.push(setting(
         "budget",
-        tree.budget.as_ref().map(|budget| budget_words(budget.value)),
+        workflow.budget.as_ref().map(|budget| budget_words(budget.value)),
         "no limit",
     ));
     settings.push(setting("priority", priority, "normal"));
     settings.push(setting("stale_after", stale, "never"));
-    if let Some(deadline) = &tree.ask_deadline {
-        settings.push(setting("ask_deadline", Some(ask_deadline_words(deadline.value)), "waits for ever"));
+    if let Some(deadline) = said.ask_deadline.value() {
+        settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
-    let red_first = tree.red_first.as_ref().map(|policy| policy.value.word().to_owned());
+    let red_first = workflow.red_first.as_ref().map(|policy| policy.value.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings.extend(allowed(tree, None));
     settings
@@ -112,69 +132,75 @@ fn allowed(tree: &PlanTree, step: Option<usize>) -> Option<Setting> {
 }
 
 fn show_step(
-    tree: &PlanTree,
-    step: &StepTree,
+    workflow: &Workflow,
+    step: &NodeTree,
     (judged_by, may_change): (Vec<String>, Vec<String>),
 ) -> ShownStep {
+    let (said, of_plan) = (&step.attributes, &workflow.attributes);
     let policy_words = OnFail::from(policy(step)).to_string();
-    let duration =
-        |field: &Option<Spanned<Duration>>| field.as_ref().map(|limit| duration_words(limit.value));
+    let duration = |field: &Written<Duration>| field.value().copied().map(duration_words);
     let contract = step.contract.as_ref();
     let exit_code =
         contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| format!("== {}", code.value));
-    let kind = kind_word(step.node_kind(), work(step));
-    let said_policy = step.on_fail.is_some() || step.max_retries.is_some();
+    let kind = kind_word(step.kind.value, work(step));
+    // Its role tells the kind of a task's work where nothing else does.
+    let is_said = step.kind.value != Kind::Task || step.work.is_some();
+    let said_policy = said.on_fail.value().is_some() || said.max_retries.value().is_some();
     let mut settings = vec![
-        setting("target", step.target.as_ref().map(|target| target.value.clone()), "(missing)"),
-        setting("type", step.kind.as_ref().map(|_| kind.to_owned()), kind),
-        setting(
-            "subscriptions",
-            joined(step.subscriptions.iter().map(|entry| subscription_words(&entry.value))),
-            "none",
-        ),
-        setting("task", step.task.as_ref().map(|task| task.value.clone()), "(missing)"),
+        setting("target", value_of(step.role.as_ref()), "(missing)"),
+        setting("type", is_said.then(|| kind.to_owned()), kind),
+        setting("subscriptions", joined(said.subscriptions.entry_words()), "none"),
+        setting("task", value_of(step.task.as_ref()), "(missing)"),
         setting("contract", contract.map(|contract| contract.command.clone()), "(missing)"),
         setting("exit_code", exit_code, "== 0"),
         setting("on_fail", said_policy.then(|| policy_words.clone()), policy_words.clone()),
-        setting("timeout", duration(&step.timeout), duration_words(WORK_TIMEOUT)),
-        setting("contract_timeout", duration(&step.contract_timeout), duration_words(CONTRACT_TIMEOUT)),
+        setting("timeout", duration(&said.timeout), duration_words(WORK_TIMEOUT)),
+        setting("contract_timeout", duration(&said.contract_timeout), duration_words(CONTRACT_TIMEOUT)),
     ];
-    let visits = step.max_visits.as_ref().or(tree.max_visits.as_ref()).map(|visits| visits.value.to_string());
+    let visits = said.max_visits.value().or(of_plan.max_visits.value()).map(u16::to_string);
     settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
     let guard = step.guard.as_ref().map(|guard| if guard.value { "yes" } else { "no" }.to_owned());
     settings.push(setting("guard", guard, "no"));
-    let red_first = red_first(tree, step).map(|policy| policy.word().to_owned());
+    let red_first = red_first(workflow, step).map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
-    if let Some(deadline) = step.ask_deadline.as_ref().or(tree.ask_deadline.as_ref()) {
-        settings.push(setting("ask_deadline", Some(ask_deadline_words(deadline.value)), "waits for ever"));
+    if let Some(deadline) = said.ask_deadline.value().or(of_plan.ask_deadline.value()) {
+        settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
-    if let Some(least) = &step.min_tests {
-        settings.push(setting("min_tests", Some(least.value.to_string()), "none"));
-    }
-    for (name, said) in [("judge", &step.judge), ("judge_by", &step.judge_by)] {
-        if let Some(said) = said {
+    let least = said.min_tests.value().map(|least| setting("min_tests", Some(least.to_string()), "none"));
+    settings.extend(least);
+    for (name, said) in [("judge", &said.judge), ("judge_by", &said.judge_by)] {
+        if let Some(said) = said.text() {
             settings.push(setting(name, Some(said.value.clone()), "none"));
         }
     }
-    settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
-    let approval = step.approval.as_ref().map(|approval| approval.value.word().to_owned());
-    let text = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.value.clone());
-    let sub_plan = [("plan", text(&step.plan)), ("folder", text(&step.folder)), ("approval", approval)];
-    settings.extend(
-        sub_plan.into_iter().filter(|(_, said)| said.is_some()).map(|(name, said)| setting(name, said, "")),
-    );
-    if !step.locks.is_empty() {
-        settings.push(setting("locks", joined(step.locks.iter().map(|lock| lock.value.clone())), "none"));
+    settings.push(setting("protects", joined(said.protects.entry_words()), "none"));
+    settings.extend(sub_plan(workflow, step));
+    if !said.locks.entries().is_empty() {
+        settings.push(setting("locks", joined(said.locks.entry_words()), "none"));
     }
     let listed = |paths: Vec<String>| if paths.is_empty() { "none".to_owned() } else { paths.join(", ") };
     settings.push(setting("judged by", None, listed(judged_by)));
-    let declared = joined(step.changes.iter().map(|entry| entry.value.clone()));
-    settings.push(setting("may be changed", declared, listed(may_change)));
-    ShownStep { number: step.number_text(), title: step.title.value.clone(), settings }
+    settings.push(setting("may be changed", joined(said.changes.entry_words()), listed(may_change)));
+    ShownStep { number: step.id.value.clone(), title: step.step_title().to_owned(), settings }
 }
 
-fn joined(entries: impl Iterator<Item = String>) -> Option<String> {
-    let entries: Vec<String> = entries.collect();
+/// Returns the plan of a sub-plan, its folder, and its way of approval.
+fn sub_plan(workflow: &Workflow, step: &NodeTree) -> impl Iterator<Item = Setting> {
+    let (plan, folder) = if step.kind.value == Kind::SubPlan {
+        (sub_plans::file(workflow, step), folders::said_for(workflow, step))
+    } else {
+        (step.attributes.child_dotfile.text(), step.attributes.child_workdir.text())
+    };
+    let approval = step.attributes.child_approval.value().map(|approval| approval.word().to_owned());
+    let said = [("plan", value_of(plan)), ("folder", value_of(folder)), ("approval", approval)];
+    said.into_iter().filter(|(_, said)| said.is_some()).map(|(name, said)| setting(name, said, ""))
+}
+
+fn value_of(said: Option<&Spanned<String>>) -> Option<String> {
+    said.map(|said| said.value.clone())
+}
+
+fn joined(entries: Vec<String>) -> Option<String> {
     (!entries.is_empty()).then(|| entries.join(", "))
 }
 

@@ -30,6 +30,11 @@ pub trait FieldValue: Sized {
 
     /// Reads the words.
     fn read(text: &str) -> Option<Self>;
+
+    /// Gives the parts that have places of their own the place of the words.
+    fn at(self, _words: Span) -> Self {
+        self
+    }
 }
 
 /// A value that planctl has words for.
@@ -77,6 +82,7 @@ impl<T> Written<T> {
         T: FieldValue,
     {
         let value = if text.value.trim().is_empty() { None } else { T::read(&text.value) };
+        let value = value.map(|value| value.at(text.span));
         Written::with_words(text, value)
     }
 
@@ -127,25 +133,41 @@ impl<T> Written<T> {
     }
 }
 
-impl<T> Written<Vec<T>> {
-    /// Makes a list of entries that have places of their own; nothing of none.
-    pub(crate) fn list(entries: &[Spanned<T>]) -> Written<Vec<T>>
-    where
-        T: Clone,
-        Vec<T>: FieldWords,
-    {
+impl<T: FieldWords + Clone> Written<Vec<Spanned<T>>> {
+    /// Makes a list of entries; nothing of none.
+    pub(crate) fn list(entries: &[Spanned<T>]) -> Written<Vec<Spanned<T>>> {
         let span = entries.iter().map(|entry| entry.span).reduce(Span::to);
-        let all = entries.iter().map(|entry| entry.value.clone()).collect();
-        span.map(|span| Spanned::new(all, span)).into()
+        span.map(|span| Spanned::new(entries.to_vec(), span)).into()
     }
 
-    /// Returns the entries, each with the place of the whole.
-    pub(crate) fn entries(&self) -> Vec<Spanned<T>>
-    where
-        T: Clone,
-    {
-        let entries = self.spanned().into_iter();
-        entries.flat_map(|all| all.value.into_iter().map(move |one| Spanned::new(one, all.span))).collect()
+    /// Returns the entries, each with its place: that of the whole where the words say all of them at once.
+    pub fn entries(&self) -> &[Spanned<T>] {
+        self.value().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the words of each entry.
+    pub(crate) fn entry_words(&self) -> Vec<String> {
+        self.entries().iter().map(|entry| entry.value.words()).collect()
+    }
+}
+
+impl<T: FieldValue> FieldValue for Vec<Spanned<T>> {
+    const FORM: ValueForm = T::FORM;
+
+    fn read(text: &str) -> Option<Self> {
+        let read = entries(text).filter_map(T::read);
+        Some(read.map(|entry| Spanned::new(entry, Span::default())).collect())
+    }
+
+    fn at(mut self, words: Span) -> Self {
+        self.iter_mut().for_each(|entry| entry.span = words);
+        self
+    }
+}
+
+impl<T: FieldWords> FieldWords for Vec<Spanned<T>> {
+    fn words(&self) -> String {
+        self.iter().map(|entry| entry.value.words()).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -239,10 +261,9 @@ values! {
         |deadline| values::ask_deadline_words(*deadline);
     Condition: ValueForm::Text, |text| Some(condition::read(text).ok()?.condition), Condition::to_string;
     Reading: ValueForm::Text, |text| condition::read(text).ok();
+    String: ValueForm::Text, |text| Some(text.to_owned()), String::clone;
+    Subscription: ValueForm::References, subscription, subscription_words;
     Vec<String>: ValueForm::Text, |text| Some(entries(text).map(str::to_owned).collect()), |list| list.join("\n");
-    Vec<Subscription>: ValueForm::References, |text| Some(entries(text).filter_map(subscription).collect()), |list| {
-        list.iter().map(subscription_words).collect::<Vec<_>>().join("\n")
-    };
     RetryPolicy: ValueForm::Word(&["none", "standard", "aggressive", "linear", "patient"]), |text| {
         Backoff::from_word(text).map(|(backoff, retries)| RetryPolicy { backoff, retries })
     };
@@ -265,8 +286,7 @@ fn subscription(entry: &str) -> Option<Subscription> {
     }
 }
 
-/// Returns a subscription as authors write it.
-pub(crate) fn subscription_words(subscription: &Subscription) -> String {
+fn subscription_words(subscription: &Subscription) -> String {
     match subscription {
         Subscription::File { path } => format!("file:{path}"),
         Subscription::Topic { name } => format!("topic:{name}"),

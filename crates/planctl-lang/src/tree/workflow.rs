@@ -14,7 +14,7 @@ pub(crate) mod next;
 mod pipeline;
 mod plan;
 mod prose;
-mod steps;
+mod resolve;
 pub(crate) mod sub_plans;
 mod tool_calls;
 mod tree;
@@ -32,8 +32,8 @@ pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot,
 
 pub(crate) use needs::unknown_template;
 pub(crate) use pipeline::{on_named, read_condition, say_condition};
-pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan};
-pub(crate) use steps::{number_steps, steps};
+pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan, workflow as of_tree};
+pub(crate) use resolve::{number_steps, resolve};
 pub(crate) use tool_calls::{ToolFields, lint_there as lint_tool_calls, with_command};
 pub(crate) use tree::{is_confirmed, marked, nodes_before, reached};
 pub(crate) use types::serve;
@@ -98,8 +98,9 @@ pub fn dot_text(source: &Source) -> Option<String> {
     (!found.iter().any(Diagnostic::is_error)).then(|| dot::write(source, &digraph))
 }
 
-/// A plan's graph as it will run, with the steps that its nodes are.
+/// A plan's graph as it will run.
 pub(crate) struct Outlined {
+    /// The text of a plan in markdown; empty in another language.
     pub tree: PlanTree,
     pub workflow: Workflow,
     pub found: Vec<Diagnostic>,
@@ -122,8 +123,8 @@ pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
         )));
     }
     let mut workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
-    workflow.leave_out_lone_decisions();
-    Outlined { tree: steps(source, &mut workflow), workflow, found, is_linear: false }
+    resolve(source, &mut workflow);
+    Outlined { tree: PlanTree::default(), workflow, found, is_linear: false }
 }
 
 /// The most graphs of a file that are named.
@@ -131,7 +132,7 @@ const NAMES_MAX: usize = 12;
 
 /// Makes the graph of a plan in markdown, with every fork, join and decision that its steps imply.
 pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic>) -> Outlined {
-    let plain = plan::workflow(source, &tree, &mut found);
+    let plain = of_tree(source, &tree, &mut found);
     let is_linear = is_linear(&tree);
     if is_linear {
         return Outlined { tree, workflow: plain, found, is_linear };
@@ -164,7 +165,7 @@ fn is_linear(tree: &PlanTree) -> bool {
 /// Makes the graph of a plan in markdown that was read, and returns what is wrong with its nodes and edges.
 pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) {
     let mut found = Vec::new();
-    let workflow = plan::workflow(source, tree, &mut found);
+    let workflow = of_tree(source, tree, &mut found);
     lint::structure(&lint::Shape::of(&workflow, None), &mut found);
     for finding in &mut found {
         finding.make_printable();

@@ -4,7 +4,7 @@
 
 use planctl_lang::{
     Code, Diagnostic, Facts, Levels, Reach, Severity, Source, Trial, Verification, Wish, allowing_edit,
-    apply_fixes, changes, digest, format, insert_step, parse, show, verify,
+    apply_fixes, changes, digest, format, insert_step, show, verify,
 };
 
 use crate::sample::{PLAN, facts, with};
@@ -214,8 +214,7 @@ fn a_comment_is_part_of_the_digest_and_of_what_changed_by_meaning() {
     let text = allowing("<!-- planctl: allow P110 the first only fills the log -->");
     let (old, new) = (Source::new("plan.md", bare), Source::new("plan.md", text));
     assert_ne!(digest(&old), digest(&new));
-    let shown = |source: &Source| show(source, &parse(source).0);
-    let changed: Vec<String> = changes(&shown(&old), &shown(&new)).iter().map(ToString::to_string).collect();
+    let changed: Vec<String> = changes(&show(&old), &show(&new)).iter().map(ToString::to_string).collect();
     assert_eq!(changed, ["step 1: allowed `` → `P110: the first only fills the log`"]);
 }
 

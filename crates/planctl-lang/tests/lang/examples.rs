@@ -6,8 +6,7 @@ use std::time::Duration;
 use planctl_engine::{NodeId, On, Outcome, Priority, Subscription, WorkKind};
 use planctl_lang::Severity;
 use planctl_lang::{
-    Code, Facts, Mark, PlanTree, Source, StepNumber, annotate, changes, digest, parse, protected_candidates,
-    show, verify, wants,
+    Code, Facts, Mark, PlanTree, Source, StepNumber, annotate, changes, digest, parse, show, verify,
 };
 
 const FIX: &str = include_str!("../fixtures/fix-auth-timeout.md");
@@ -137,13 +136,13 @@ fn policies_become_edges() {
 #[test]
 fn what_is_wanted_of_the_surroundings_is_asked_for() {
     let source = Source::new("plan.md", FIX);
-    let wants = wants(&source, &parse(&source).0);
+    let wants = planctl_lang::read(&source).wants();
     assert_eq!(wants.commands.into_iter().collect::<Vec<_>>(), ["gh", "grep", "uv", "wc"]);
     assert!(wants.files.contains("src/auth/middleware.py") && wants.files.contains("docs/analysis-423.md"));
     assert_eq!(wants.scripts.len(), 0, "what is read here needs no bash");
     let menu = crate::sample::with("test -f one.txt", "echo `if`");
     let source = Source::new("plan.md", menu);
-    let wants = planctl_lang::wants(&source, &parse(&source).0);
+    let wants = planctl_lang::read(&source).wants();
     assert_eq!(wants.scripts.into_iter().collect::<Vec<_>>(), ["echo `if`"]);
 }
 
@@ -154,9 +153,10 @@ fn x_18_files_that_only_the_contract_names_are_candidates_for_protection() {
         "test -f one.txt && bash checks/one.sh && grep -q ok report.log",
     );
     let source = Source::new("plan.md", text);
-    let candidates = protected_candidates(&source, &parse(&source).0);
-    let of_first: Vec<&str> = candidates[&1].iter().map(String::as_str).collect();
-    assert_eq!(of_first, ["checks/one.sh", "report.log"], "one.txt is named by the task");
+    let judged_by = |setting: &&planctl_lang::Setting| setting.name == "judged by";
+    let shown = show(&source).steps.swap_remove(0).settings;
+    let of_first = shown.iter().find(judged_by).unwrap();
+    assert_eq!(of_first.value, "checks/one.sh, report.log", "one.txt is named by the task");
 }
 
 #[test]
@@ -167,8 +167,7 @@ fn p_16_marks_change_neither_steps_nor_digest() {
         let marked = Source::new("plan.md", annotate(&source, "in-progress", &marks));
         assert_ne!(source.text(), marked.text());
         assert_eq!(digest(&source), digest(&marked));
-        let shown = |source: &Source| show(source, &parse(source).0);
-        assert_eq!(changes(&shown(&source), &shown(&marked)), []);
+        assert_eq!(changes(&show(&source), &show(&marked)), []);
         assert_eq!(annotate(&marked, "draft", &BTreeMap::new()), text);
     }
 }
@@ -212,9 +211,8 @@ fn p_76_a_difference_is_told_by_meaning() {
         .replace("### 2. Make two", "### 2. Make three")
         + "\n### 3. More\n\n**target:** coder\n**task:**\nx\n\n**contract:**\n```\ntest -f x\n```\n";
     let changed = Source::new("plan.md", changed.replace("exit_code == 0\n", ""));
-    let shown = |source: &Source| show(source, &parse(source).0);
     let told: Vec<String> =
-        changes(&shown(&source), &shown(&changed)).iter().map(ToString::to_string).collect();
+        changes(&show(&source), &show(&changed)).iter().map(ToString::to_string).collect();
     let expected = [
         "step 1: on_fail `retry(2), then escalate` → `retry(3), then abort`",
         "step 2: title `Make two` → `Make three`",
@@ -227,7 +225,7 @@ fn p_76_a_difference_is_told_by_meaning() {
 fn every_default_that_applies_is_shown_as_one() {
     let text = crate::sample::with("**on_fail:** retry(2), then escalate\n", "");
     let source = Source::new("plan.md", text);
-    let shown = show(&source, &parse(&source).0).to_string();
+    let shown = show(&source).to_string();
     for line in [
         "  on_fail           retry(2), then escalate  (default)",
         "  timeout           10 min  (default)",

@@ -1,10 +1,12 @@
 //! Templates become steps: the values filled in, the steps after them, and that no item ever becomes code.
 
+use planctl_engine::Subscription;
 use proptest::prelude::*;
 
 use crate::sample::{PLAN, facts, with};
 use planctl_lang::{
-    Code, Levels, Source, TEMPLATES, digest, expand, expand_in_batches, instantiate, parse, slug, verify,
+    Code, Levels, Source, Spanned, TEMPLATES, digest, expand, expand_in_batches, instantiate, parse, slug,
+    verify,
 };
 
 const MIGRATE: &str = include_str!("../fixtures/migrate-httpx.md");
@@ -95,7 +97,11 @@ fn placeholders_are_filled_in_and_what_refers_follows() {
     let shown: Vec<String> = steps
         .iter()
         .map(|step| {
-            let files: Vec<&str> = step.subscribed_files().map(|(path, _)| path).collect();
+            let words = |entry: &Spanned<Subscription>| match &entry.value {
+                Subscription::File { path } => Some(path.clone()),
+                Subscription::Topic { .. } => None,
+            };
+            let files: Vec<String> = step.subscriptions.iter().filter_map(words).collect();
             format!("{} {} {}", step.number_text(), step.title.value, files.join(" "))
         })
         .collect();

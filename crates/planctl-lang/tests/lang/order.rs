@@ -2,7 +2,7 @@
 
 use crate::sample::{facts, found, found_with};
 use planctl_lang::Code::{P108, P201, P203, P204, P211, P212};
-use planctl_lang::{Code, Diagnostic, Facts, FileFact, Severity, Source, parse, wants};
+use planctl_lang::{Code, Diagnostic, Facts, FileFact, Severity, Source, parse};
 
 /// Makes a plan of steps given as subscriptions, task and contract.
 fn plan(steps: &[(&[&str], &str, &str)]) -> String {
@@ -164,7 +164,7 @@ fn a_task_or_contract_that_uses_what_a_later_step_makes_is_a_warning() {
     assert_eq!(places(&text, &there(&["docs/api.md", "tests/all.sh"])), []);
     assert_eq!(found(&text), []);
     let source = Source::new("p", &*text);
-    let wants = wants(&source, &parse(&source).0);
+    let wants = planctl_lang::read(&source).wants();
     assert!(wants.files.contains("docs/api.md"), "it has to be asked for: {:?}", wants.files);
 }
 
@@ -434,7 +434,7 @@ fn a_name_in_another_unicode_form_is_told_by_code_point() {
     assert!(form.fix.as_ref().unwrap().safe);
     assert_eq!(apply(&text, &form), text.replace('\u{e9}', "e\u{301}"));
     let source = Source::new("p", &*text);
-    assert!(wants(&source, &parse(&source).0).files.contains("docs/cafe\u{301}.md"));
+    assert!(planctl_lang::read(&source).wants().files.contains("docs/cafe\u{301}.md"));
     // The other way round, and two forms of one name in the plan.
     let text = plan(&[
         (&[], "Write `cafe\u{301}.md`.", "test -f cafe\u{301}.md"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_lang::{Source, parse, verify};
+use planctl_lang::{Source, verify};
 use proptest::prelude::*;
 
 use crate::sound::sound;
@@ -126,7 +126,7 @@ fn the_time_grows_with_the_text_and_no_faster() {
         head.to_owned() + &(1..=steps).map(body).collect::<String>()
     };
     let facts = |source: &Source| {
-        let wants = planctl_lang::wants(source, &parse(source).0);
+        let wants = planctl_lang::read(source).wants();
         let missing = |path| (path, planctl_lang::FileFact::Missing);
         planctl_lang::Facts {
             files: wants.files.into_iter().map(missing).collect(),

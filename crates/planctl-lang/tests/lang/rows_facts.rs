@@ -5,7 +5,7 @@ use planctl_lang::Code::{
     P008, P101, P102, P201, P202, P203, P204, P205, P206, P207, P208, P209, P210, P401, P402, P403, P603,
 };
 use planctl_lang::Severity::{Error, Note, Warning};
-use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source, SpecialKind, parse, wants};
+use planctl_lang::{Code, Facts, FileFact, Levels, Severity, Source, SpecialKind, parse};
 
 fn expected(code: Code, level: Severity, says: &'static str, line: usize) -> Expected {
     Expected { code, level, says, line }
@@ -103,7 +103,7 @@ fn row_35_a_missing_tool_is_named_with_the_path() {
     let install = "install `ruff`, or add its directory to `[contracts] path` in planctl.toml";
     assert_eq!(missing.help.as_deref(), Some(install));
     let source = Source::new("p", text);
-    let wants = wants(&source, &parse(&source).0);
+    let wants = planctl_lang::read(&source).wants();
     assert_eq!(wants.commands.into_iter().collect::<Vec<_>>(), ["ruff", "timeout"]);
 }
 
@@ -251,8 +251,8 @@ fn row_54_an_unknown_topic_is_a_warning_with_the_known_ones() {
     assert!(found_with(&reading("topic:fix-auth"), &topics).iter().all(|found| found.code != P210));
     let text = reading("topic:fix-aut");
     let source = Source::new("plan.md", text.as_str());
-    let tree = planctl_lang::parse(&source).0;
-    let late = planctl_lang::unknown_topics(&source, &tree, &["fix-auth".to_owned()], &Levels::default());
+    let (workflow, _) = planctl_lang::workflow::of_plan(&source, &parse(&source).0);
+    let late = planctl_lang::unknown_topics(&source, &workflow, &["fix-auth".to_owned()], &Levels::default());
     assert_eq!(late.len(), 1);
     assert_eq!((late[0].code, late[0].level, &late[0].help), (P210, Warning, &unknown.help));
     // Where no database was looked at, nothing is known against it.

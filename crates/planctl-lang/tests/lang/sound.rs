@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planctl_lang::{
     Code, Facts, Levels, Mark, PlanTree, Reach, Source, annotate, apply_fixes, digest, format, lint, parse,
-    render_all, show, verify,
+    render_all, verify,
 };
 
 /// Fails where something that holds for every text does not hold for this one.
@@ -32,7 +32,7 @@ pub fn sound(text: &str) {
         finding.render_within(&source, false, 40);
     }
     verification.report(&source);
-    show(&source, &verification.tree);
+    verification.shown(&source);
     let marks = BTreeMap::from([(1, Mark::Passed), (2, Mark::Skipped), (3, Mark::Working)]);
     let marked = Source::new("plan.md", annotate(&source, "in-progress", &marks));
     assert_eq!(digest(&source), digest(&marked), "P-16 X-17");

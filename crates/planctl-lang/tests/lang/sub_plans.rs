@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use planctl_engine::{ChildApproval, Outcome, SubPlan};
 use planctl_lang::workflow::{Language, check, of_graph, to_graph, to_json, to_markdown};
-use planctl_lang::{
-    Code, Facts, Levels, Severity, Source, SubPlanFact, Verification, format, parse, show, verify,
-};
+use planctl_lang::{Code, Facts, Levels, Severity, Source, SubPlanFact, Verification, format, show, verify};
 
 /// A plan of three steps, the second of which is another plan whose output the third takes.
 const PLAN: &str = "\
@@ -142,7 +140,7 @@ fn s8_fmt_orders_the_fields_of_a_sub_plan_and_show_names_them() {
     assert_ne!(mixed, PLAN);
     assert_eq!(format(&Source::new("plan.md", mixed.as_str())), PLAN);
     let source = Source::new("plan.md", PLAN);
-    let shown = show(&source, &parse(&source).0);
+    let shown = show(&source);
     let settings: BTreeMap<&str, &str> =
         shown.steps[1].settings.iter().map(|setting| (setting.name, setting.value.as_str())).collect();
     for (name, value) in [

@@ -7,6 +7,7 @@ use planctl_lang::Code::{P103, P105, P106, P107, P116, P117};
 use planctl_lang::Severity::{Note, Warning};
 use planctl_lang::{
     Code, Facts, Levels, Obstacle, Severity, Source, Trial, TrialRun, Tried, candidates, parse, verify,
+    workflow,
 };
 
 use crate::sample::{Expected, PLAN, expect_with, facts, found_with, with};
@@ -160,7 +161,7 @@ fn a_contract_that_would_leave_the_copy_or_do_harm_is_no_candidate() {
         let source = Source::new("p.md", &text);
         let facts = Facts { commands: [("nosuch".to_owned(), false)].into(), ..facts() };
         let found = verify(&source, &facts, &Levels::default());
-        let all = candidates(&found.tree, found.with_allowed(), &["/home/ada/shop".to_owned()]);
+        let all = candidates(&found.workflow, found.with_allowed(), &["/home/ada/shop".to_owned()]);
         assert_eq!(all.iter().map(|one| one.step).collect::<Vec<_>>(), [1, 2], "{script}");
         assert_eq!(all[1].obstacle, None);
         all[0].obstacle.clone()
@@ -185,7 +186,7 @@ fn a_contract_that_would_leave_the_copy_or_do_harm_is_no_candidate() {
     assert_eq!(found.allowed.len(), 1);
     let harm = Obstacle::Unsafe("it writes outside the workspace (P112)".to_owned());
     assert_eq!(
-        candidates(&found.tree, found.with_allowed(), &[])[0].obstacle,
+        candidates(&found.workflow, found.with_allowed(), &[])[0].obstacle,
         Some(harm),
         "a finding that is allowed is true all the same"
     );
@@ -198,7 +199,7 @@ fn a_candidate_has_its_steps_own_time_and_whatever_the_marks_say() {
         "exit_code == 3\n**contract_timeout:** 20 s\n**guard:** yes\n**on_fail:** escalate",
     );
     let source = Source::new("p.md", &text);
-    let all = candidates(&parse(&source).0, &[], &[]);
+    let all = candidates(&workflow::of_plan(&source, &parse(&source).0).0, &[], &[]);
     let told = |at: usize| {
         let one = &all[at];
         (one.title.as_str(), one.contract.expect, one.contract.timeout.as_secs(), one.names_timeout)

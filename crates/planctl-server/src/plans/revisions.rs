@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use planctl_api::Next;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
-use planctl_lang::{Source, canonical, changes, parse, show};
+use planctl_lang::{Source, canonical, changes, show};
 use planctl_store::{Page, Plan, PlanId, Revision, StoreError, TextDecision};
 
 use crate::node::runtime::blocking;
@@ -196,11 +196,7 @@ impl Services {
                 text: canonical(&checked.source),
             },
         };
-        let shown = |text: &str| {
-            let source = Source::new(&checked.path, text);
-            let tree = parse(&source).0;
-            show(&source, &tree)
-        };
+        let shown = |text: &str| show(&Source::new(&checked.path, text));
         Ok(PlanDiffView {
             plan: checked.path.clone(),
             changed: old.view.digest != new.view.digest,

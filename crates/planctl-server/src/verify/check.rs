@@ -10,9 +10,10 @@ use planctl_harness::{
     expand_glob, folder_in, probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
 };
 use planctl_lang::tools::{ToolList, ToolUse};
+use planctl_lang::workflow::Workflow;
 use planctl_lang::{
-    Code, Diagnostic, Facts, FileFact, Judges, Levels, NextFact, PlanTree, Severity, Source, SpecialKind,
-    SubPlanFact, Trial, Verification, Wants, parse, read,
+    Code, Diagnostic, Facts, FileFact, Judges, Levels, NextFact, Severity, Source, SpecialKind, SubPlanFact,
+    Trial, Verification, Wants, read,
 };
 
 use crate::library::{Library, project_file};
@@ -131,13 +132,7 @@ impl Checked {
 /// Puts a plan that was sent as it runs back together.
 pub fn restore_checked(plan: RunPlanView) -> Checked {
     let source = Source::new(&plan.path, plan.source);
-    let verification = Verification {
-        tree: parse(&source).0,
-        graph: Some(plan.graph),
-        diagnostics: Vec::new(),
-        allowed: Vec::new(),
-        digest: plan.digest,
-    };
+    let verification = Verification::restored(&source, plan.graph, plan.digest);
     Checked {
         file: plan.file,
         path: plan.path,
@@ -281,7 +276,7 @@ async fn verify_source(
     let trials = facts.trials.clone();
     let mut verification = plan.judge(&facts, checking.levels);
     if let Some(graph) = verification.graph.take() {
-        let graph = with_configuration(graph, &verification.tree, checking.config);
+        let graph = with_configuration(graph, &verification.workflow, checking.config);
         let broken = |what| CheckError::Broken { file: file.to_owned(), what };
         verification.graph = Some(graph.map_err(broken)?);
     }
@@ -471,7 +466,7 @@ pub(crate) fn joined_path(configured: &[PathBuf]) -> OsString {
 
 /// Puts what is configured where the plan says nothing: timeouts, what is asked of contracts before the work, and who takes
 /// over from a role. It is approved with the plan.
-fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<Graph, String> {
+fn with_configuration(graph: Graph, workflow: &Workflow, config: &Config) -> Result<Graph, String> {
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
     };
@@ -481,18 +476,19 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
     if has_none && contracts.timeout.is_none() && contracts.red_first == RedFirst::Off {
         return Ok(graph);
     }
-    let steps: BTreeMap<u32, _> =
-        tree.steps.iter().filter_map(|step| Some((step.fixed_number()?, step))).collect();
+    let steps = workflow.steps().into_iter();
+    let steps: BTreeMap<u32, _> = steps.filter_map(|step| Some((step.number?, step))).collect();
     let mut parts = GraphParts::from(graph);
     for node in &mut parts.nodes {
         let Some(step) = node.step().and_then(|number| steps.get(&number)) else { continue };
+        let said = &step.attributes;
         if let (None, Some(timeout), Some(contract)) =
-            (&step.contract_timeout, contracts.timeout, contract_of(&mut node.kind))
+            (said.contract_timeout.value(), contracts.timeout, contract_of(&mut node.kind))
         {
             contract.timeout = timeout;
         }
         let NodeKind::Task(task) = &mut node.kind else { continue };
-        if planctl_lang::red_first(tree, step).is_none() {
+        if planctl_lang::red_first(workflow, step).is_none() {
             task.contract.red_first = config.contracts.red_first;
         }
         if let (Some(judge), Some(usual)) = (&mut task.contract.judge, config.judges.by.first())
@@ -503,14 +499,14 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
         if let Some(judge) = &mut task.contract.judge {
             judge.approval = config.judges.asks_person(&judge.by);
         }
-        if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
+        if let (None, Some(timeout)) = (said.timeout.value(), work(task.role.as_str())) {
             task.work_timeout = timeout;
         }
         let levels = config.roles.get(&task.role).into_iter().flat_map(|role| role.pace.levels());
         task.pace = levels
             .map(|(level, responder)| {
                 let timeout = match responder {
-                    Responder::Role(role) if step.timeout.is_none() => work(role.as_str()),
+                    Responder::Role(role) if said.timeout.value().is_none() => work(role.as_str()),
                     Responder::Role(_) | Responder::Human => None,
                 };
                 PaceLevel { level, responder: responder.clone(), timeout }

@@ -337,7 +337,7 @@ fn output(evidence: &Evidence) -> String {
 pub fn candidates_of(found: &Verification, workspace: &Path) -> Vec<Candidate> {
     let checkout = git_top_level(workspace).unwrap_or(workspace);
     let places = [checkout, workspace].map(|place| place.to_string_lossy().into_owned());
-    candidates(&found.tree, found.with_allowed(), &places)
+    candidates(&found.workflow, found.with_allowed(), &places)
 }
 
 /// Returns a contract with the time that is configured where the plan names none.

@@ -442,8 +442,8 @@ fn other_branch(worktree: &WorktreeRow) -> Option<String> {
 /// Returns the files that the plan's steps read and the files that judge them.
 fn needed_files(checked: &Checked) -> Vec<String> {
     let mut needed: Vec<String> = checked.baseline.files.keys().cloned().collect();
-    let steps = &checked.verification.tree.steps;
-    for subscription in steps.iter().flat_map(|step| &step.subscriptions) {
+    let steps = checked.verification.workflow.steps();
+    for subscription in steps.iter().flat_map(|step| step.attributes.subscriptions.entries()) {
         if let Subscription::File { path } = &subscription.value {
             needed.push(path.strip_prefix("./").unwrap_or(path).to_owned());
         }

@@ -81,7 +81,7 @@ impl Folder<'_> {
 }
 
 fn manifest(view: &RunView, checked: &Checked) -> Value {
-    let goal = checked.verification.tree.context.as_ref().map(|goal| goal.value.as_str());
+    let goal = checked.verification.workflow.attributes.goal.text().map(|goal| goal.value.as_str());
     json!({
         "name": view.title,
         "run": view.run,

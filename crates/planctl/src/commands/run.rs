@@ -10,7 +10,7 @@ use planctl_api::wire::{RunView, WaitingOn};
 use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
-use planctl_lang::workflow::Kind;
+use planctl_lang::workflow::{Kind, NodeTree};
 use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
@@ -152,25 +152,25 @@ async fn is_taken_up(context: &Context, checked: &Checked, again: bool) -> Resul
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
 fn unjudged_steps_words(checked: &Checked) -> String {
     let graph = checked.verification.graph.as_ref();
-    let is_confirmed = |step: &planctl_lang::StepTree| {
+    let is_confirmed = |step: &NodeTree| {
         let nodes = graph.into_iter().flat_map(|graph| graph.nodes());
-        nodes.filter(|node| node.step() == step.fixed_number()).any(|node| node.confirmation.is_some())
+        nodes.filter(|node| node.step() == step.number).any(|node| node.confirmation.is_some())
     };
-    let is_unseen = |step: &&planctl_lang::StepTree| {
-        let is_question = step.node_kind() == Kind::Human;
+    let is_unseen = |step: &&NodeTree| {
+        let is_question = step.kind.value == Kind::Human;
         step.contract.is_none() && (is_question || is_confirmed(step))
     };
-    let steps: Vec<_> = checked.verification.tree.steps.iter().filter(is_unseen).collect();
+    let steps: Vec<_> = checked.verification.workflow.steps().into_iter().filter(is_unseen).collect();
     let Some(first) = steps.first() else { return String::new() };
     let more = match steps.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let title = show::safe(&first.title.value);
+    let title = show::safe(first.step_title());
     format!(
         "--auto-answer: nobody is asked at step {} \"{title}\"{more}; where such a step stands for work without a contract, \
          it counts as done\n",
-        first.number_text()
+        first.id.value
     )
 }
 

@@ -249,22 +249,22 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
     let expanded = expand(&source, None)?;
     let source = Source::new("proposal", expanded.text);
     let (tree, mut found) = parse(&source);
-    let nodes = nodes_of_plan(&source, &tree, &mut found);
+    let (nodes, _) = nodes_of_plan(&source, &tree, &mut found);
     found.retain(Diagnostic::is_error);
     if !found.is_empty() {
         return Err(found);
     }
     let mut taken: BTreeSet<String> = workflow.nodes.iter().map(|node| node.id.value.clone()).collect();
     let mut made = Vec::with_capacity(nodes.len());
-    for (mut node, step) in nodes.into_iter().zip(&tree.steps) {
+    for mut node in nodes {
         if !matches!(node.kind.value, Kind::Task | Kind::Call | Kind::Checkpoint) {
             return edges_in_step_error(node.title());
         }
         node.id.value = free_name(&plain(node.title()).to_lowercase(), &mut taken);
+        let policy = OnFail::from(policy(&node));
         (node.attributes.max_retries, node.attributes.on_fail) = <_>::default();
         if node.kind.value != Kind::Checkpoint {
             // Graphs have to state the policies that markdown leaves unsaid.
-            let policy = OnFail::from(policy(step));
             node.attributes.on_fail = Written::of(Spanned::new(policy, Span::at(0)));
         }
         made.push(node);

@@ -99,6 +99,8 @@ pub(crate) enum Trait {
     Prints,
     /// They print a text, or what a file has.
     PrintsText,
+    /// Their result depends on nothing but their words and the files that these name.
+    OnlyReads,
     /// They make programs.
     Builds,
     /// They make files that a later command may run.

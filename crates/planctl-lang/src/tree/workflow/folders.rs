@@ -14,7 +14,7 @@ pub(crate) fn folder(workflow: &Workflow, node: &NodeTree) -> Option<String> {
 }
 
 /// Returns the folder of a sub-plan as it is written: its own, or its graph's.
-pub(super) fn said_for<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
+pub(crate) fn said_for<'w>(workflow: &'w Workflow, node: &'w NodeTree) -> Option<&'w Spanned<String>> {
     node.attributes.child_workdir.text().or(workflow.attributes.child_workdir.text())
 }
 

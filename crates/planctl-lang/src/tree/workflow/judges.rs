@@ -1,39 +1,36 @@
 //! Judges of steps: whom they may be, and that their word does not stand alone (P-71).
 
-use super::tree::{Kind, Workflow, is_confirmed, marked};
+use super::tree::{Kind, NodeTree, is_confirmed};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::{Facts, Judges};
 use crate::text::{Span, escape};
-use crate::tree::parse::name_of;
-use crate::tree::{PlanTree, StepTree};
 
 /// Holds the judges of a plan to the configuration.
-pub(crate) fn lint_there(tree: &PlanTree, workflow: &Workflow, facts: &Facts, found: &mut Vec<Diagnostic>) {
-    let confirmed = workflow.nodes.iter().filter(|node| is_confirmed(node)).filter_map(|node| node.step);
-    let confirmed = marked(tree.steps.len(), confirmed);
-    for (step, is_confirmed) in tree.steps.iter().zip(confirmed) {
+pub(crate) fn lint_there(steps: &[&NodeTree], facts: &Facts, found: &mut Vec<Diagnostic>) {
+    for step in steps {
         let mut of_step = Vec::new();
-        lint_step(step, is_confirmed, facts, &mut of_step);
-        found.extend(of_step.into_iter().map(|finding| finding.step(name_of(step))));
+        lint_step(step, facts, &mut of_step);
+        found.extend(of_step.into_iter().map(|finding| finding.step(step.step_name())));
     }
 }
 
-fn lint_step(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec<Diagnostic>) {
-    let Some(judge) = &step.judge else {
-        if let Some(by) = &step.judge_by {
+fn lint_step(step: &NodeTree, facts: &Facts, found: &mut Vec<Diagnostic>) {
+    let Some(judge) = step.attributes.judge.text() else {
+        if let Some(by) = step.attributes.judge_by.text() {
             let idle = Diagnostic::new(Code::P015, "the step names a judge and asks it nothing");
             found.push(idle.at(by.span, "").help("say what it is asked: `**judge:** Is every … ?`"));
         }
         return;
     };
-    if let Some(kind) = step.kind.as_ref().filter(|kind| kind.value != Kind::Task) {
+    if step.kind.value != Kind::Task {
         let idle = Diagnostic::new(Code::P015, "only the work of an agent is judged");
-        let idle = idle.at(judge.span, "nobody would be asked this").at(kind.span, "because of this type");
+        let idle =
+            idle.at(judge.span, "nobody would be asked this").at(step.kind.span, "because of this type");
         found.push(idle.help("make it a field of the step whose work it is about"));
         return;
     }
     let guard = step.guard.as_ref().filter(|guard| guard.value);
-    if !is_confirmed && (step.contract.is_none() || guard.is_some()) {
+    if !is_confirmed(step) && (step.contract.is_none() || guard.is_some()) {
         lint_alone(step, judge.span, guard.map(|guard| guard.span), facts, found);
     }
     if let Some(judges) = &facts.judges {
@@ -42,8 +39,8 @@ fn lint_step(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec
 }
 
 /// Refuses a judge that stands alone, unless the configuration lets it.
-fn lint_alone(step: &StepTree, judge: Span, guard: Option<Span>, facts: &Facts, found: &mut Vec<Diagnostic>) {
-    let name = step.number_text();
+fn lint_alone(step: &NodeTree, judge: Span, guard: Option<Span>, facts: &Facts, found: &mut Vec<Diagnostic>) {
+    let name = &step.id.value;
     let is_let = facts.judges.as_ref().is_some_and(|judges| judges.alone);
     let message = match is_let {
         true => format!("a judge alone decides step {name}, as planctl.toml allows"),
@@ -65,8 +62,8 @@ fn lint_alone(step: &StepTree, judge: Span, guard: Option<Span>, facts: &Facts, 
 }
 
 /// Refuses a judge that the configuration does not have.
-fn lint_asked(step: &StepTree, judge: Span, judges: &Judges, found: &mut Vec<Diagnostic>) {
-    let Some(by) = &step.judge_by else {
+fn lint_asked(step: &NodeTree, judge: Span, judges: &Judges, found: &mut Vec<Diagnostic>) {
+    let Some(by) = step.attributes.judge_by.text() else {
         if judges.names.is_empty() {
             let nobody =
                 Diagnostic::new(Code::P124, "nobody is named who judges").at(judge, "who is asked this?");

@@ -52,11 +52,8 @@ fn value<T: FieldWords>(value: impl Into<Option<T>>) -> Written<T> {
     value.into().map(plain).into()
 }
 
-fn list<T: Clone>(entries: &[T]) -> Written<Vec<T>>
-where
-    Vec<T>: FieldWords,
-{
-    value(Some(entries.to_vec()).filter(|entries| !entries.is_empty()))
+fn list<T: FieldWords + Clone>(entries: &[T]) -> Written<Vec<Spanned<T>>> {
+    Written::list(&entries.iter().cloned().map(plain).collect::<Vec<_>>())
 }
 
 fn node_tree(node: &Node) -> NodeTree {

@@ -1,4 +1,4 @@
-//! Markdown → tree: steps in their order, `**needs:**`, `**when:**`, `**type:**` and the lines of `## Flow` (DESIGN 3).
+//! Markdown → graph: steps in their order, `**needs:**`, `**when:**`, `**type:**` and the lines of `## Flow` (DESIGN 3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +22,20 @@ const START: &str = "start";
 const DONE: &str = "done";
 const FAILED: &str = "failed";
 
-/// Makes the tree of a plan; templates of steps are left out.
-pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Workflow {
+/// Makes the graph of a plan; templates of steps are no part of it.
+pub(crate) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Workflow {
     let top = tree.title.as_ref().map_or(Span::at(0), |title| title.span);
     let library = tree.frontmatter.library.clone();
-    let mut workflow = Workflow { title: tree.title.clone(), library, ..Workflow::default() };
+    let (nodes, templates) = nodes(source, tree, found);
+    let mut workflow = Workflow {
+        title: tree.title.clone(),
+        budget: tree.budget.clone(),
+        priority: tree.priority.clone(),
+        red_first: tree.red_first.clone(),
+        library,
+        templates,
+        ..Workflow::default()
+    };
     workflow.start = Some(Spanned::new(START.to_owned(), top));
     workflow.attributes = GraphAttributes {
         goal: tree.context.clone().into(),
@@ -43,7 +52,7 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
         ..NodeTree::new(Spanned::new(name.to_owned(), span), span, Spanned::new(kind, span))
     };
     workflow.nodes.push(implied(START, Kind::Start, top));
-    workflow.nodes.extend(nodes(source, tree, found));
+    workflow.nodes.extend(nodes);
     let end = Span::at(source.text().len());
     workflow.nodes.push(implied(DONE, Kind::Exit, end));
     workflow.edges = edges(source, tree, found);
@@ -56,16 +65,30 @@ pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
     workflow
 }
 
-/// Makes the nodes of a plan's steps, in their order.
-pub(crate) fn nodes(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<NodeTree> {
-    let steps = tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some());
-    steps.map(|(at, step)| NodeTree { step: Some(at), ..node(source, step, found) }).collect()
+/// Makes the nodes of a plan's steps, in their order, and apart from these those of its templates.
+pub(crate) fn nodes(
+    source: &Source,
+    tree: &PlanTree,
+    found: &mut Vec<Diagnostic>,
+) -> (Vec<NodeTree>, Vec<NodeTree>) {
+    let steps = tree.steps.iter().enumerate();
+    let nodes = steps.map(|(at, step)| NodeTree { step: Some(at), ..node(source, step, found) });
+    nodes.partition(|node| node.number.is_some())
 }
 
 fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTree {
     let name = Spanned::new(step.number_text(), step.number.span);
     let kind = step.kind.clone().unwrap_or(Spanned::new(Kind::Task, name.span));
-    let mut node = NodeTree::new(name, Span::new(step.heading.start, step.end), kind.clone());
+    let mut node = NodeTree {
+        number: step.fixed_number(),
+        role: step.target.clone(),
+        task: step.task.clone(),
+        contract: step.contract.clone(),
+        work: step.work,
+        guard: step.guard.clone(),
+        red_first: step.red_first.clone(),
+        ..NodeTree::new(name, Span::new(step.heading.start, step.end), kind.clone())
+    };
     let task = Written::from(step.task.clone());
     let (escalate, prompt) =
         if kind.value == Kind::Escalate { (task, Written::default()) } else { (Written::default(), task) };
@@ -76,7 +99,13 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         escalate,
         prompt,
         target: step.target.clone().into(),
-        when: step.when.as_ref().map(|when| read_when(source, when, found)).unwrap_or_default(),
+        // The steps that a template becomes say their conditions anew.
+        when: step
+            .when
+            .as_ref()
+            .filter(|_| step.fixed_number().is_some())
+            .map(|when| read_when(source, when, found))
+            .unwrap_or_default(),
         timeout: step.timeout.clone().into(),
         contract_timeout: step.contract_timeout.clone().into(),
         min_tests: step.min_tests.clone().into(),

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 use planctl_engine::{On, WorkKind};
 
-use super::steps::ROLE;
+use super::resolve::ROLE;
 use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
 use super::{folders, sub_plans};
 use crate::syntax::source::Source;
-use crate::syntax::written::{Written, subscription_words};
+use crate::syntax::written::Written;
 use crate::text::{Spanned, yaml_text};
 use crate::tree::parse::parse;
 
@@ -194,13 +194,11 @@ fn step(
         ("min_tests", said.min_tests.text()),
         ("ask_deadline", said.ask_deadline.text()),
     ];
-    let subscriptions = said.subscriptions.value().into_iter().flatten().map(subscription_words);
-    let list = |list: &Written<Vec<String>>| list.value().cloned().unwrap_or_default();
     let lists = [
-        ("subscriptions", subscriptions.collect()),
-        ("changes", list(&said.changes)),
-        ("protects", list(&said.protects)),
-        ("locks", list(&said.locks)),
+        ("subscriptions", said.subscriptions.entry_words()),
+        ("changes", said.changes.entry_words()),
+        ("protects", said.protects.entry_words()),
+        ("locks", said.locks.entry_words()),
     ];
     write_fields(&fields, text);
     for (key, entries) in lists.iter().filter(|(_, entries)| !entries.is_empty()) {
@@ -324,7 +322,8 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
     let needs: BTreeSet<(String, String)> = order
         .iter()
         .flat_map(|node| {
-            node.attributes.needs.entries().into_iter().map(|need| (need.value, node.id.value.clone()))
+            let needs = node.attributes.needs.value().into_iter().flatten();
+            needs.map(|need| (need.clone(), node.id.value.clone()))
         })
         .collect();
     let has_needs = !needs.is_empty();

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
+use planctl_engine::{Budget, On, Priority, RedFirst, Subscription, WorkKind};
+use planctl_glob::{Glob, is_glob};
 
+use crate::diagnostic::StepName;
 use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
 use crate::syntax::written::{ExitResult, RetryPolicy, VerifyType, Written};
+use crate::text::paths::clean;
 use crate::text::{Span, Spanned};
+use crate::tree::ContractTree;
 
 /// A graph as read; an unreadable part is absent here and named by a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,10 +24,18 @@ pub struct Workflow {
     pub start: Option<Spanned<String>>,
     /// Its attributes.
     pub attributes: GraphAttributes,
+    /// The most that a run may use.
+    pub budget: Option<Spanned<Budget>>,
+    /// Which plan's steps go first.
+    pub priority: Option<Spanned<Priority>>,
+    /// The demand on contracts before the work, where a step says nothing else.
+    pub red_first: Option<Spanned<RedFirst>>,
     /// Its place in a library.
     pub library: Library,
     /// The nodes, in the order of the text.
     pub nodes: Vec<NodeTree>,
+    /// The steps that stand for several: they are judged as the others, and are no part of the graph until they are written out.
+    pub templates: Vec<NodeTree>,
     /// The edges, in the order of the text.
     pub edges: Vec<EdgeTree>,
 }
@@ -108,6 +120,20 @@ pub struct NodeTree {
     pub classes: Vec<String>,
     /// The place of its step among those of the plan, if it is one.
     pub step: Option<usize>,
+    /// The number of its step; a template of several has none.
+    pub number: Option<u32>,
+    /// The role that does its step, or whose rights its command has.
+    pub role: Option<Spanned<String>>,
+    /// The task of its step, as the worker or the person reads it.
+    pub task: Option<Spanned<String>>,
+    /// The script that the harness runs at its step.
+    pub contract: Option<ContractTree>,
+    /// The kind of an agent's work at its step, where the plan says it.
+    pub work: Option<WorkKind>,
+    /// Says that its contract is meant to pass before the work, too.
+    pub guard: Option<Spanned<bool>>,
+    /// The demand on its contract before the work.
+    pub red_first: Option<Spanned<RedFirst>>,
     /// Its contracts: `contract`, then `contract.NAME` by name; empty where none is said, and `none` where that is said.
     pub contracts: Vec<NamedContract>,
 }
@@ -263,8 +289,51 @@ impl NodeTree {
             attributes: NodeAttributes::default(),
             classes: Vec::new(),
             step: None,
+            number: None,
+            role: None,
+            task: None,
+            contract: None,
+            work: None,
+            guard: None,
+            red_first: None,
             contracts: Vec::new(),
         }
+    }
+
+    /// Returns the title of its step, which authors of markdown may leave empty.
+    pub fn step_title(&self) -> &str {
+        &self.attributes.label.raw().unwrap_or(&self.id).value
+    }
+
+    /// Names its step for a finding.
+    pub(crate) fn step_name(&self) -> StepName {
+        StepName { number: self.id.value.clone(), title: self.step_title().to_owned() }
+    }
+
+    /// Says whether its contract is meant to pass before the work, too.
+    pub fn is_guard(&self) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.value)
+    }
+
+    /// Returns the entries of `changes`, of which `none` is none.
+    pub(crate) fn declared_changes(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let entries = self.attributes.changes.entries();
+        let is_none = matches!(entries, [only] if only.value.eq_ignore_ascii_case("none"));
+        entries.iter().filter(move |_| !is_none)
+    }
+
+    /// Returns the globs among the entries of `changes`; one that is none is a finding of its own.
+    pub(crate) fn changed_globs(&self) -> impl Iterator<Item = Glob> {
+        let globs = self.declared_changes().filter(|entry| is_glob(&entry.value));
+        globs.filter_map(|entry| Glob::parse(&clean(&entry.value)).ok())
+    }
+
+    /// Returns the paths and globs of the `file:` subscriptions.
+    pub(crate) fn subscribed_files(&self) -> impl Iterator<Item = (&str, Span)> {
+        self.attributes.subscriptions.entries().iter().filter_map(|subscription| match &subscription.value {
+            Subscription::File { path } => Some((path.as_str(), subscription.span)),
+            Subscription::Topic { .. } => None,
+        })
     }
 
     /// Returns its title: `label`, else its name (A8).
@@ -402,6 +471,14 @@ impl Workflow {
     pub(crate) fn retry_targets(&self) -> impl Iterator<Item = &Spanned<String>> {
         let of_nodes = self.nodes.iter().flat_map(|node| node.attributes.retry_targets());
         self.attributes.retry_targets().chain(of_nodes)
+    }
+
+    /// Returns the nodes that are steps of the plan, in the order of the steps.
+    pub fn steps(&self) -> Vec<&NodeTree> {
+        let mut steps: Vec<&NodeTree> =
+            self.nodes.iter().chain(&self.templates).filter(|node| node.step.is_some()).collect();
+        steps.sort_by_key(|node| node.step);
+        steps
     }
 
     /// Returns the title: its own, else its name.

@@ -232,7 +232,7 @@ fn refused(checked: &Checked) -> String {
 
 // Returns the number of steps, and of their contracts that were tried; nothing for a file that is no plan.
 fn trial_words(checked: &Checked) -> String {
-    let steps = match checked.verification.tree.steps.len() {
+    let steps = match checked.verification.workflow.steps().len() {
         0 => return String::new(),
         1 => "1 step".to_owned(),
         steps => format!("{steps} steps"),

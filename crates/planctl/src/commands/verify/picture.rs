@@ -25,17 +25,18 @@ use crate::show::{self, BOLD, CARE, FAINT, styled};
 /// Puts together what would run.
 pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<PlanView, Failure> {
     let config = &context.config()?.config;
-    let shown = planctl_lang::show(&checked.source, &checked.verification.tree);
+    let verification = &checked.verification;
+    let shown = verification.shown(&checked.source);
     let shown_steps: BTreeMap<&str, &ShownStep> =
         shown.steps.iter().map(|step| (step.number.as_str(), step)).collect();
-    let frontmatter = &checked.verification.tree.frontmatter;
+    let frontmatter = &verification.tree.frontmatter;
     Ok(PlanView {
         plan: checked.path.clone(),
         title: graph.title().to_owned(),
-        digest: checked.verification.digest.as_str().to_owned(),
+        digest: verification.digest.as_str().to_owned(),
         status: frontmatter.status.as_ref().map(|status| status.value.clone()),
         owner: frontmatter.owner.as_ref().map(|owner| owner.value.clone()),
-        context: checked.verification.tree.context.as_ref().map(|context| context.value.clone()),
+        context: verification.workflow.attributes.goal.text().map(|goal| goal.value.clone()),
         priority: planctl_lang::priority_word(graph.priority()).to_owned(),
         workspace: context.workspace().display().to_string(),
         mode: config.workspace.mode.word().to_owned(),

@@ -2,8 +2,8 @@
 
 use super::super::Use;
 use super::Trait::{
-    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Filters, Makes, Network, Prepares, Prints,
-    PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
+    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Filters, Makes, Network, OnlyReads,
+    Prepares, Prints, PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
 };
 use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps};
@@ -159,7 +159,13 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["echo", "printf"],
         files: Files::None,
-        does: &[Does::any(Succeeds), Does::any(Says), Does::any(Prints), Does::any(PrintsText)],
+        does: &[
+            Does::any(Succeeds),
+            Does::any(Says),
+            Does::any(Prints),
+            Does::any(PrintsText),
+            Does::any(OnlyReads),
+        ],
         ..PLAIN
     },
     Program { names: &["pwd", "sleep", "alias"], does: &[Does::any(Succeeds)], ..PLAIN },
@@ -214,7 +220,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program { names: &["wait"], does: &[Does::any(Prepares), Does::any(Ends)], ..PLAIN },
     Program { names: &["fg"], does: &[Does::any(Ends)], ..PLAIN },
-    Program { names: &["test", "["], does: &[Does::any(Checks)], ..PLAIN },
+    Program { names: &["test", "["], does: &[Does::any(Checks), Does::any(OnlyReads)], ..PLAIN },
     Program { names: &["false"], does: &[Does::any(Checks)], ..PLAIN },
     // Searches and filters.
     Program {
@@ -226,6 +232,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::any(Checks),
             Does::any(Filters).with(&["-v", "--invert-match"]).without(&["-q", "--quiet"]),
             Does::any(Prints),
+            Does::any(OnlyReads),
         ],
         ..PLAIN
     },
@@ -241,10 +248,16 @@ pub(super) const PROGRAMS: &[Program] = &[
         short: "ef",
         long: &["expression", "file"],
         files: Files::Own,
-        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints)],
+        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints), Does::any(OnlyReads)],
         ..PLAIN
     },
-    Program { names: &["awk", "gawk"], short: "vFf", files: Files::BehindPattern, ..PLAIN },
+    Program {
+        names: &["awk", "gawk"],
+        short: "vFf",
+        files: Files::BehindPattern,
+        does: &[Does::any(OnlyReads)],
+        ..PLAIN
+    },
     Program {
         names: &["jq"],
         files: Files::Own,
@@ -258,14 +271,21 @@ pub(super) const PROGRAMS: &[Program] = &[
                 "*error*",
                 "*halt*",
             ]),
+            Does::any(OnlyReads),
         ],
         ..PLAIN
     },
-    Program { names: &["yq"], files: Files::Own, ..PLAIN },
+    Program { names: &["yq"], files: Files::Own, does: &[Does::any(OnlyReads)], ..PLAIN },
     Program {
         names: &["cat"],
         files: Files::All(Use::Reads),
-        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints), Does::any(PrintsText)],
+        does: &[
+            Does::any(Shows),
+            Does::any(Filters),
+            Does::any(Prints),
+            Does::any(PrintsText),
+            Does::any(OnlyReads),
+        ],
         ..PLAIN
     },
     Program {
@@ -273,7 +293,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         short: "nc",
         long: &["lines", "bytes"],
         files: Files::Behind(0, Use::Reads),
-        does: &[Does::any(Shows), Does::any(Filters)],
+        does: &[Does::any(Shows), Does::any(Filters), Does::any(OnlyReads)],
         ..PLAIN
     },
     Program {
@@ -281,21 +301,37 @@ pub(super) const PROGRAMS: &[Program] = &[
         short: "oktST",
         long: &["output", "key"],
         files: Files::Own,
-        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints)],
+        does: &[Does::any(Shows), Does::any(Filters), Does::any(Prints), Does::any(OnlyReads)],
         ..PLAIN
     },
-    Program { names: &["wc"], files: Files::All(Use::Reads), does: &[Does::any(Shows)], ..PLAIN },
-    Program { names: &["nl", "tac"], files: Files::All(Use::Reads), does: &[Does::any(Filters)], ..PLAIN },
+    Program {
+        names: &["wc"],
+        files: Files::All(Use::Reads),
+        does: &[Does::any(Shows), Does::any(OnlyReads)],
+        ..PLAIN
+    },
+    Program {
+        names: &["nl", "tac"],
+        files: Files::All(Use::Reads),
+        does: &[Does::any(Filters), Does::any(OnlyReads)],
+        ..PLAIN
+    },
     Program {
         names: &["uniq", "tr", "cut", "column", "rev", "paste", "fold"],
-        does: &[Does::any(Filters)],
+        does: &[Does::any(Filters), Does::any(OnlyReads)],
         ..PLAIN
     },
     Program { names: &["less", "more"], does: &[Does::any(Filters), Does::any(Asks)], ..PLAIN },
-    Program { names: &["diff", "cmp"], files: Files::All(Use::Reads), does: &[Does::any(Checks)], ..PLAIN },
+    Program {
+        names: &["diff", "cmp"],
+        files: Files::All(Use::Reads),
+        does: &[Does::any(Checks), Does::any(OnlyReads)],
+        ..PLAIN
+    },
     Program {
         names: &["comm", "sha256sum", "sha1sum", "md5sum", "file", "readlink", "realpath"],
         files: Files::All(Use::Reads),
+        does: &[Does::any(OnlyReads)],
         ..PLAIN
     },
     Program {
@@ -304,7 +340,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::any(Shows), Does::any(Prints), Does::any(PrintsText)],
         ..PLAIN
     },
-    Program { names: &["stat"], files: Files::All(Use::Tests), ..PLAIN },
+    Program { names: &["stat"], files: Files::All(Use::Tests), does: &[Does::any(OnlyReads)], ..PLAIN },
+    Program { names: &["cksum", "od", "xxd"], does: &[Does::any(OnlyReads)], ..PLAIN },
     Program {
         names: &["find"],
         files: Files::Own,

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use planctl_config::FILE_NAME;
-use planctl_lang::wants;
+use planctl_lang::read;
 use planctl_server::check::Checked;
 
 use super::{Debouncer, mode};
@@ -31,7 +31,7 @@ impl Interest {
 
     /// Adds everything that verifying a plan asked about.
     pub fn add_plan(&mut self, checked: &Checked) {
-        let wants = wants(&checked.source, &checked.verification.tree);
+        let wants = read(&checked.source).wants();
         for file in &wants.files {
             self.add(&self.workspace.join(file));
         }

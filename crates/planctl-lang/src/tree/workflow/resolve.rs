@@ -1,52 +1,42 @@
-//! The steps of a graph in DOT or JSON in the form of a markdown plan's steps, with their places.
+//! A graph of DOT or JSON as it runs: its steps are numbered, and each says for itself what its graph or its kind says for it.
 //!
-//! So one set of lints judges contracts, files, roles and budgets, and one lowering makes tasks of them, in every language.
+//! So a node means the same in every language: one set of lints judges it, and one lowering makes a task of it.
 
 use planctl_engine::WorkKind;
 
 use super::pipeline::inner_place;
 use super::tree::{Kind, NodeTree, Workflow};
-use super::{folders, sub_plans};
 use crate::syntax::dot::NodeAttributes;
 use crate::syntax::source::Source;
-use crate::syntax::written::VerifyType;
-use crate::text::{Span, Spanned, shell_quoted};
+use crate::syntax::written::{VerifyType, Written};
+use crate::text::{Spanned, shell_quoted};
 use crate::tree::parse::budget_of;
-use crate::tree::{ContractTree, Frontmatter, OnFail, PlanTree, StepNumber, StepTree, Then, WorkspaceMode};
+use crate::tree::{ContractTree, OnFail, Then};
 
 /// The role where a node names none.
 pub(super) const ROLE: &str = "coder";
 
-/// Returns the plan that a graph is.
-pub(crate) fn steps(source: &Source, workflow: &mut Workflow) -> PlanTree {
+/// Makes a graph that was read the one that is judged and run.
+pub(crate) fn resolve(source: &Source, workflow: &mut Workflow) {
+    workflow.leave_out_lone_decisions();
     number_steps(workflow);
-    let workflow = &*workflow;
-    let title = Spanned::new(
-        workflow.title().to_owned(),
-        workflow.title.as_ref().or(workflow.name.as_ref()).map_or(Span::at(0), |title| title.span),
-    );
     let said = &workflow.attributes;
-    let mut tree = PlanTree {
-        frontmatter: Frontmatter::default(),
-        title: Some(title),
-        context: said.goal.text().cloned(),
-        budget: said.budget.text().and_then(|said| Some(Spanned::new(budget_of(&said.value)?, said.span))),
-        priority: said.priority.spanned(),
-        max_visits: said.max_visits.spanned(),
-        stale_after: said.stale_after.spanned(),
-        ask_deadline: said.ask_deadline.spanned(),
-        parallel: said.max_parallel.spanned(),
-        ..PlanTree::default()
-    };
-    let numbered = workflow.nodes.iter().filter(|node| node.step.is_some());
-    tree.steps = numbered.zip(1_u32..).map(|(node, number)| step(source, workflow, node, number)).collect();
-    tree
+    workflow.budget =
+        said.budget.text().and_then(|said| Some(Spanned::new(budget_of(&said.value)?, said.span)));
+    workflow.priority = said.priority.spanned();
+    for at in 0..workflow.nodes.len() {
+        if workflow.nodes[at].step.is_some() {
+            workflow.nodes[at] = resolved(source, workflow, &workflow.nodes[at]);
+        }
+    }
 }
 
 /// Makes the nodes at which something happens the steps of a plan, in their order.
 pub(crate) fn number_steps(workflow: &mut Workflow) {
     let steps = workflow.nodes.iter_mut().filter(|node| is_step(node.kind.value));
-    steps.enumerate().for_each(|(at, node)| node.step = Some(at));
+    for (at, (node, number)) in steps.zip(1..).enumerate() {
+        (node.step, node.number) = (Some(at), Some(number));
+    }
 }
 
 /// Says whether something happens at a node that people count as a step.
@@ -54,59 +44,36 @@ fn is_step(kind: Kind) -> bool {
     !matches!(kind, Kind::Start | Kind::Exit | Kind::Fork | Kind::Join)
 }
 
-fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> StepTree {
+fn resolved(source: &Source, workflow: &Workflow, node: &NodeTree) -> NodeTree {
     let (said, kind) = (&node.attributes, node.kind.value);
-    let here = node.id.span;
-    let title = Spanned::new(node.title().to_owned(), said.label.text().map_or(here, |label| label.span));
-    let first_line = source.line_span(source.line_of(node.span.start));
-    let heading = Span::new(node.span.start, first_line.end.max(node.span.start));
-    let work = said.work.is_said().then(|| said.work.value().copied().unwrap_or(WorkKind::Code));
-    // A role tells what kind of work a task is, unless the node does.
-    let is_silent = kind == Kind::Task && work.is_none();
-    let role = said.target.text().cloned();
-    let target = match kind {
-        Kind::Task => Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title.span))),
-        Kind::Call => role,
-        Kind::Start
-        | Kind::Decision
-        | Kind::Human
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::SubPlan
-        | Kind::Exit => None,
-    };
-    let is_sub_plan = kind == Kind::SubPlan;
-    // A call is nothing but its command.
-    let is_bare = matches!(kind, Kind::Call | Kind::Decision);
-    StepTree {
-        end: node.span.end,
-        node: Some(node.id.value.clone()),
-        kind: (!is_silent).then(|| node.kind.clone()),
-        work,
-        target,
-        task: Some(prompt(source, workflow, node)),
-        contract: contract(source, node),
-        timeout: said.timeout.spanned(),
-        contract_timeout: if is_bare { &said.timeout } else { &said.contract_timeout }.spanned(),
-        min_tests: said.min_tests.spanned(),
-        judge: said.judge.text().cloned(),
-        judge_by: said.judge_by.text().cloned(),
-        max_visits: said.max_visits.spanned(),
-        ask_deadline: said.ask_deadline.spanned(),
-        on_fail: policy(node),
-        max_retries: Some(workflow.retries(node).unwrap_or(Spanned::new(0, here))),
-        locks: said.locks.entries(),
-        changes: said.changes.entries(),
-        protects: said.protects.entries(),
-        subscriptions: said.subscriptions.entries(),
-        workspace: said.workspace.spanned().filter(|mode| mode.value == WorkspaceMode::Worktree),
-        plan: is_sub_plan.then(|| sub_plans::file(workflow, node).cloned()).flatten(),
-        folder: is_sub_plan.then(|| folders::said_for(workflow, node).cloned()).flatten(),
-        approval: is_sub_plan.then(|| said.child_approval.spanned()).flatten(),
-        ..StepTree::new(Spanned::new(StepNumber::Fixed(number), here), heading, title)
+    let mut own = node.clone();
+    own.role = role(node);
+    own.task = Some(prompt(source, workflow, node));
+    own.contract = contract(source, node);
+    own.work = said.work.is_said().then(|| said.work.value().copied().unwrap_or(WorkKind::Code));
+    let own_said = &mut own.attributes;
+    if !said.label.is_said() {
+        own_said.label = node.id.clone().into();
     }
+    own_said.on_fail = policy(node).into();
+    own_said.max_retries = Written::of(workflow.retries(node).unwrap_or(Spanned::new(0, node.id.span)));
+    // A call is nothing but its command, and so is a decision that has one.
+    if matches!(kind, Kind::Call | Kind::Decision) {
+        own_said.contract_timeout = said.timeout.clone();
+    }
+    if kind != Kind::SubPlan {
+        (own_said.child_dotfile, own_said.child_workdir) = <_>::default();
+        own_said.child_approval = Written::default();
+    }
+    own
+}
+
+/// Returns who works at a node, or whose rights its command has.
+fn role(node: &NodeTree) -> Option<Spanned<String>> {
+    let title = node.attributes.label.text().map_or(node.id.span, |label| label.span);
+    let usual = || (node.kind.value == Kind::Task).then(|| Spanned::new(ROLE.to_owned(), title));
+    let said = node.attributes.target.text().cloned();
+    said.filter(|_| matches!(node.kind.value, Kind::Task | Kind::Call)).or_else(usual)
 }
 
 /// Returns what becomes of a node that fails: as its policy says, and where the run may go on without it.
