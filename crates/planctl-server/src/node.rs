@@ -114,8 +114,8 @@ async fn prepare_schema(store: &Store, migrates: bool) -> Result<(), StoreError>
     if migrates { store.migrate().await } else { store.check_schema().await }
 }
 
-/// Connects to the private cluster as the role that is no superuser. Where that role or what it may do is missing, as in
-/// a cluster that is new or of an earlier planctl, the owner of the tables provides it, and brings the schema up to date.
+/// Connects to the private cluster as the role that is no superuser. Where that role or the schema is missing, as in a cluster
+/// that is new or of an earlier planctl, the owner of the tables provides it.
 async fn private_store(cluster: &Cluster, options: &ServerNodeOptions) -> Result<Store, ServiceError> {
     let connected = async || {
         let store = Store::connect(cluster.connect_options(), options.store.clone()).await?;
@@ -124,10 +124,10 @@ async fn private_store(cluster: &Cluster, options: &ServerNodeOptions) -> Result
     };
     match connected().await {
         Ok(store) => return Ok(store),
-        Err(StoreError::Denied { .. } | StoreError::OlderSchema { .. }) => {}
+        Err(StoreError::Denied { .. }) => cluster.create_roles().await.map_err(StoreError::from)?,
+        Err(StoreError::OlderSchema { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    cluster.create_roles().await.map_err(StoreError::from)?;
     let owner = Store::connect(cluster.owner_options(), options.store.clone()).await?;
     prepare_schema(&owner, options.migrates).await?;
     Ok(connected().await?)

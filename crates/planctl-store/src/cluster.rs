@@ -96,10 +96,10 @@ impl Cluster {
         let (handle, dropped) = mpsc::channel();
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let (its_layout, its_owns) = (layout.clone(), Arc::clone(&owns));
-        let run = move || match Supervisor::new(options, its_layout, dropped, its_owns) {
+        let run = move || {
+            let supervisor = Supervisor::new(options, its_layout, dropped, its_owns);
             // Nobody listens any more if the caller gave up; the thread then ends by itself.
-            Ok(supervisor) => supervisor.run(|result| drop(sender.send(result))),
-            Err(error) => drop(sender.send(Err(error))),
+            supervisor.run(|result| drop(sender.send(result)));
         };
         let join =
             std::thread::Builder::new().name("planctl-postgres".into()).spawn(run).map_err(|error| {
@@ -127,7 +127,7 @@ impl Cluster {
         self.attached.endpoint.connect_options(data::NAME)
     }
 
-    /// Creates the roles that are no superusers, where they are not there yet.
+    /// Creates the database and the roles that are no superusers, where an earlier planctl left them out.
     ///
     /// # Errors
     ///

@@ -2,18 +2,23 @@
 //!
 //! sqlx's own pool pings each connection when it comes back, which costs the hot path a round trip per statement. Here a
 //! connection comes back only after its statement has ended in an answer; a broken or half-read one is closed.
+//!
+//! Another connection costs the server a process, which reads its catalog and plans each statement anew, and a statement is over
+//! in a fraction of that time. So a caller who finds all of them acquired waits for one to come back, and a further one is opened
+//! once callers have waited for as long as that costs: in a daemon at once, in a command that reads never.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::error::{Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session};
+use crate::mutex::lock;
 use crate::settings::Settings;
 
 /// Makes a session what the store needs: no JIT, since it compiles every plan that looks expensive, as plans do where scans are
@@ -26,13 +31,35 @@ pub(crate) const PREPARE_SESSION: &str = "select set_config('jit', 'off', false)
 
 const POSTGRES_VERSION_MIN: i32 = 140_000;
 
+/// The cost of a connection, as a multiple of the time in which it is opened.
+const COST_OF_OPENING: u32 = 4;
+
+/// The longest that callers wait in place of a connection that costs much: somebody may have acquired one for long.
+const WAITS_AT_MOST: Duration = Duration::from_millis(100);
+
 pub(crate) struct Connections {
     options: PgConnectOptions,
     settings: Settings,
     idle: Mutex<Vec<PgConnection>>,
+    /// Told of each connection that comes back.
+    returned: Notify,
+    waiting: Mutex<Waiting>,
     permits: Arc<Semaphore>,
     /// How often one was acquired.
     acquired: AtomicU64,
+}
+
+/// The time that callers have waited since a connection was opened, and the time after which another one is.
+#[derive(Default)]
+struct Waiting {
+    waited: Duration,
+    waits_at_most: Duration,
+}
+
+impl Waiting {
+    fn rest(&self) -> Duration {
+        self.waits_at_most.saturating_sub(self.waited)
+    }
 }
 
 /// One connection, acquired until its statement has ended.
@@ -46,7 +73,15 @@ impl Connections {
     pub(crate) fn new(options: PgConnectOptions, settings: Settings) -> Connections {
         let options = options.application_name(&settings.application_name).disable_statement_logging();
         let permits = Arc::new(Semaphore::new(settings.connections.max(1)));
-        Connections { options, settings, idle: Mutex::new(Vec::new()), permits, acquired: AtomicU64::new(0) }
+        Connections {
+            options,
+            settings,
+            idle: Mutex::default(),
+            returned: Notify::new(),
+            waiting: Mutex::default(),
+            permits,
+            acquired: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn options(&self) -> &PgConnectOptions {
@@ -59,7 +94,7 @@ impl Connections {
         loop {
             match self.open().await {
                 Ok(connection) => {
-                    self.idle().push(connection);
+                    self.put_back(connection);
                     return Ok(());
                 }
                 Err(Opening::TooOld(found)) => return Err(StoreError::OldPostgres { found }),
@@ -83,7 +118,7 @@ impl Connections {
         is_port && error.kind() == std::io::ErrorKind::NotFound
     }
 
-    /// Returns an idle connection, or a new one as long as there may be more; waits where there may not.
+    /// Returns an idle connection, or a new one where waiting for one has cost as much; waits where there may be no more.
     pub(crate) async fn acquire(&self) -> Result<PooledConnection<'_>, sqlx::Error> {
         let wait = self.permits.clone().acquire_owned();
         let permit = match timeout(self.settings.deadline, wait).await {
@@ -92,8 +127,7 @@ impl Connections {
             Err(_) => return Err(sqlx::Error::PoolTimedOut),
         };
         self.acquired.fetch_add(1, Ordering::Relaxed);
-        let idle = self.idle().pop();
-        let connection = match idle {
+        let connection = match self.wait_for_idle().await {
             Some(connection) => connection,
             None => self.open().await.map_err(|failure| match failure {
                 Opening::Failed(error) => error,
@@ -109,8 +143,30 @@ impl Connections {
         self.acquired.load(Ordering::Relaxed)
     }
 
+    /// Returns an idle connection; `None` where none comes back before another one is worth its cost.
+    async fn wait_for_idle(&self) -> Option<PgConnection> {
+        let idle = lock(&self.idle).pop();
+        if idle.is_some() || !self.is_shared() {
+            return idle;
+        }
+        let began = Instant::now();
+        let deadline = began + lock(&self.waiting).rest();
+        let mut idle = None;
+        while idle.is_none() && timeout_at(deadline, self.returned.notified()).await.is_ok() {
+            idle = lock(&self.idle).pop();
+        }
+        lock(&self.waiting).waited += began.elapsed();
+        idle
+    }
+
+    /// Says whether others than the caller have acquired a connection.
+    fn is_shared(&self) -> bool {
+        self.permits.available_permits() + 1 < self.settings.connections
+    }
+
     async fn open(&self) -> Result<PgConnection, Opening> {
         use sqlx::Row;
+        let began = Instant::now();
         let connecting = async {
             let mut connection = PgConnection::connect_with(&self.options).await?;
             let row = sqlx::query(PREPARE_SESSION)
@@ -132,17 +188,20 @@ impl Connections {
         if version < POSTGRES_VERSION_MIN {
             return Err(Opening::TooOld(text));
         }
+        let waits_at_most = (began.elapsed() * COST_OF_OPENING).min(WAITS_AT_MOST);
+        *lock(&self.waiting) = Waiting { waited: Duration::ZERO, waits_at_most };
         Ok(connection)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn put_back(&self, connection: PgConnection) {
+        lock(&self.idle).push(connection);
+        self.returned.notify_one();
     }
 
     /// Closes all idle connections and lends no more.
     pub(crate) async fn close(&self) {
         self.permits.close();
-        let idle = std::mem::take(&mut *self.idle());
+        let idle = std::mem::take(&mut *lock(&self.idle));
         for connection in idle {
             if let Err(error) = connection.close().await {
                 tracing::debug!(%error, "a connection did not close cleanly");
@@ -172,7 +231,7 @@ impl PooledConnection<'_> {
             Err(_) => false,
         };
         if is_sound && let Some(connection) = self.connection.take() {
-            self.home.idle().push(connection);
+            self.home.put_back(connection);
         }
         result
     }

@@ -5,6 +5,9 @@
 //! it revoked a lease, so that a waiter is woken only for what concerns it. NOTIFY takes a lock of the whole server over its
 //! commit, so notifications are coalesced and sent outside the transactions of the hot path. A person's decision is
 //! announced within its own transaction.
+//!
+//! To hear other processes takes a connection of its own. It is opened once somebody has waited for a while, since a command that
+//! reads waits for nobody, and most others end before anybody else could say something. Each waiter looks again at that moment.
 
 use std::time::Duration;
 
@@ -23,6 +26,8 @@ pub(crate) const NOTIFY: &str = "select pg_notify('planctl', payload) from unnes
 /// The interval of notifications under load, and how many may be sent without it after a quiet time.
 const NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
 const NOTIFICATIONS_BURST: u32 = 20;
+/// How long after the first wait other processes are listened to.
+const LISTEN_AFTER: Duration = Duration::from_millis(500);
 /// How long a lost listener waits before it connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 /// More runs than this at once are announced as "all".
@@ -103,6 +108,8 @@ impl Store {
     }
 
     async fn receive_notifications(&self) {
+        self.notifier().waited_for().await;
+        sleep(LISTEN_AFTER).await;
         loop {
             if let Err(error) = self.receive_until_lost().await {
                 tracing::debug!(%error, "the listening connection was lost");

@@ -102,17 +102,20 @@ pub(crate) struct Notifier {
     runs: Mutex<HashMap<RunId, Listeners<OfRun>>>,
     outgoing: Mutex<BTreeMap<RunId, WakeFor>>,
     has_outgoing: Notify,
+    is_waited_for: Arc<Notify>,
 }
 
 /// Waits for notifications. One that arrives between two waits is kept.
 #[derive(Clone, Debug)]
 pub struct Listener {
     notify: Arc<Notify>,
+    is_waited_for: Arc<Notify>,
 }
 
 impl Listener {
     /// Returns when a notification has arrived since the last call returned.
     pub async fn notified(&self) {
+        self.is_waited_for.notify_one();
         self.notify.notified().await;
     }
 }
@@ -128,7 +131,7 @@ impl Notifier {
             all.reserve(live + 1);
         }
         all.push((news, Arc::downgrade(&notify)));
-        Listener { notify }
+        self.listener(notify)
     }
 
     /// Wakes the waiters of this run and of such work in this process, and queues the notification of other processes.
@@ -176,7 +179,16 @@ impl Notifier {
         let mut runs = lock(&self.runs);
         runs.retain(|_, listeners| listeners.iter().any(|(_, listener)| listener.strong_count() > 0));
         runs.entry(run).or_default().push((of_run, Arc::downgrade(&notify)));
-        Listener { notify }
+        self.listener(notify)
+    }
+
+    fn listener(&self, notify: Arc<Notify>) -> Listener {
+        Listener { notify, is_waited_for: self.is_waited_for.clone() }
+    }
+
+    /// Waits until a listener waits.
+    pub(crate) async fn waited_for(&self) {
+        self.is_waited_for.notified().await;
     }
 }
 

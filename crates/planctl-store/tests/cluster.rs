@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use planctl_store::cluster::{Cluster, ClusterError, ClusterOptions, Stopped};
+use sqlx::Connection as _;
 use support::{
     Child, ClusterDir, count, is_root, kill9, kill9_servers, query, say, soon, soon_async, wait_for_rows,
 };
@@ -85,6 +86,35 @@ async fn the_owners_leaving_hands_the_server_to_the_next_one() {
     soon("the second one owns the server", || second.is_owner());
     assert_eq!(count(&second, "kept").await.unwrap(), 0);
     say(&format!("handed over within {:?}", began.elapsed()));
+}
+
+#[tokio::test]
+async fn attaching_opens_no_session_whether_the_server_is_started_shared_or_adopted() {
+    let place = ClusterDir::new();
+    let lingering = place.lingering(Duration::from_secs(600));
+    let first = Cluster::attach(lingering.clone()).await.unwrap();
+    let guest = attach(&place).await;
+    assert!(first.is_owner() && !guest.is_owner());
+    drop((first, guest));
+    let heir = attach(&place).await;
+    assert!(heir.is_owner());
+    assert_eq!(support::sessions(&heir).await, 0);
+    assert_eq!(query(&heir, "select '1'").await.unwrap(), "1");
+    assert_eq!(support::sessions(&heir).await, 1);
+}
+
+#[tokio::test]
+async fn database_and_roles_are_made_again_where_they_are_missing() {
+    let place = ClusterDir::new();
+    let cluster = attach(&place).await;
+    let mut server = support::server(&cluster).await;
+    for statement in ["drop database planctl", "drop role planctl_app"] {
+        sqlx::query(statement).execute(&mut server).await.unwrap();
+    }
+    let (one, two) = tokio::join!(cluster.create_roles(), cluster.create_roles());
+    one.and(two).unwrap();
+    let mut app = sqlx::PgConnection::connect_with(&cluster.connect_options()).await.unwrap();
+    sqlx::query("select 1").execute(&mut app).await.unwrap();
 }
 
 #[tokio::test]
@@ -211,7 +241,11 @@ async fn a_server_that_lingers_ends_with_its_folder_and_is_not_adopted_without_i
     let place = ClusterDir::new();
     drop(Cluster::attach(place.lingering(Duration::from_secs(600))).await.unwrap());
     let unwatched = server_pid(&place).unwrap();
-    kill9(support::watcher_of(unwatched));
+    let watcher = support::watcher_of(unwatched);
+    kill9(watcher);
+    soon("the watcher has ended", || {
+        fs::read_to_string(format!("/proc/{watcher}/stat")).map_or(true, |stat| stat.contains(") Z"))
+    });
     let next = Cluster::attach(place.lingering(Duration::from_secs(600))).await.unwrap();
     assert_ne!(server_pid(&place), Some(unwatched));
     drop(next);

@@ -137,6 +137,8 @@ mod surroundings;
 mod narrow;
 #[path = "cli/seat.rs"]
 mod seat;
+#[path = "cli/sessions.rs"]
+mod sessions;
 #[path = "support/tls.rs"]
 mod support_tls;
 #[path = "support/tty.rs"]

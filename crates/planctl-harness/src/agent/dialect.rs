@@ -161,7 +161,7 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) fn feed(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', rest) {
             self.extend(&rest[..end]);
             self.end_line();
             rest = &rest[end + 1..];

@@ -56,12 +56,14 @@ impl LiveActivity {
         let Some(activity) = activity.as_mut() else { return };
         activity.printed_at = Some(crate::clock::instant());
         // Of agents that print JSON the tool is told that they use.
+        let begun = activity.begun_line.len();
         activity.begun_line.extend_from_slice(bytes);
+        let mut complete = memchr::memrchr(b'\n', bytes).map_or(0, |at| begun + at + 1);
         if activity.begun_line.len() > BEGUN_LINE_BYTES_MAX {
             activity.begun_line.clear();
+            complete = 0;
         }
         let is_json = activity.begun_line.first() == Some(&b'{');
-        let complete = activity.begun_line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let complete: Vec<u8> = activity.begun_line.drain(..complete).collect();
         let mut tools = complete.split(|byte| *byte == b'\n').filter_map(|line| {
             line.starts_with(b"{").then(|| tool_in(&String::from_utf8_lossy(line))).flatten()

@@ -129,9 +129,10 @@ pub(crate) struct Printer {
 impl Printer {
     /// Takes what was printed.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let begun = self.pending.len();
         self.pending.extend_from_slice(bytes);
-        let end = match self.pending.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')) {
-            Some(end) => end + 1,
+        let end = match memchr::memrchr2(b'\n', b'\r', bytes) {
+            Some(end) => begun + end + 1,
             None if self.pending.len() > LINE_BYTES_MAX => self.pending.len(),
             None => return,
         };

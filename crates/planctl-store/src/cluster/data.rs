@@ -1,8 +1,9 @@
 //! Makes a data directory, whole or not at all.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
@@ -21,7 +22,11 @@ pub(crate) const APP: &str = "planctl_app";
 /// The role that reads.
 pub(crate) const READ: &str = "planctl_read";
 
-/// Makes the data directory of a major version; the caller holds the cluster's lock.
+/// The database and the roles that are no superusers, one statement on a line.
+const CREATE: &str =
+    "create database planctl\ncreate role planctl_app login\ncreate role planctl_read login\n";
+
+/// Makes the data directory of a major version, with database and roles; the caller holds the cluster's lock.
 ///
 /// It is made under a temporary name, written to the disk and renamed, so an interrupted first run leaves nothing that
 /// looks like data.
@@ -33,6 +38,7 @@ pub(crate) fn create(layout: &Layout, binaries: &Binaries, identity: &Identity) 
         Err(error) if error.to_string().contains("invalid locale") => initdb(&half, binaries, identity, "C")?,
         result => result?,
     }
+    create_database(&half, binaries, identity)?;
     sync_tree(&half)?;
     fs::rename(&half, &data).at("move", &half)?;
     sync(&layout.pg_dir)
@@ -62,9 +68,30 @@ fn initdb(half: &Path, binaries: &Binaries, identity: &Identity, locale: &str) -
         "--no-sync",
     ]);
     command.arg(format!("--locale={locale}")).arg("--no-instructions");
+    finish(command, "initdb", "", identity)
+}
+
+/// Creates database and roles in data that no server works on yet.
+fn create_database(half: &Path, binaries: &Binaries, identity: &Identity) -> Result<(), ClusterError> {
+    let mut command = Command::new(binaries.program("postgres"));
+    command.arg("--single").arg("-F").arg("-D").arg(half);
+    command.args(["-c", "exit_on_error=true", "-c", "log_checkpoints=off", "postgres"]);
+    finish(command, "postgres", CREATE, identity)
+}
+
+/// Runs a program as the database's user to its end, with this input.
+fn finish(mut command: Command, program: &str, input: &str, identity: &Identity) -> Result<(), ClusterError> {
     identity.prepare(&mut command, Some(Signal::KILL));
-    let failed = |reason: String| ClusterError::Program { program: "initdb".into(), reason };
-    let output = command.output().map_err(|error| identity.spawn_error("initdb", &error))?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| identity.spawn_error(program, &error))?;
+    let failed = |reason: String| ClusterError::Program { program: program.into(), reason };
+    // A program that ends before it has read everything says why.
+    if let Some(mut stdin) = child.stdin.take()
+        && let Err(error) = stdin.write_all(input.as_bytes())
+    {
+        tracing::debug!(%error, program, "the program read no further");
+    }
+    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! One Postgres server process: starts it, knocks until it answers, and stops it.
+//! One Postgres server process: starts it, says when it is ready, and stops it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, chown};
@@ -20,8 +20,8 @@ use super::identity::Identity;
 use super::layout::{Layout, PORT};
 use super::{ClusterError, ClusterOptions};
 
-/// How often a starting server is looked at.
-pub(crate) const PING_PAUSE: Duration = Duration::from_millis(10);
+/// How often is looked whether another process's server, or its lock, is there.
+pub(crate) const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a server may take to stop before it is killed, where nobody is in more of a hurry.
 pub(crate) const STOP: Duration = Duration::from_secs(15);
@@ -66,24 +66,13 @@ const SETTINGS: [&str; 16] = [
     "cluster_name=planctl",
 ];
 
-/// Two processes may do this at once; one that comes second finds the roles of the first.
-const CREATE_ROLES: &str = "select pg_advisory_lock(1886155118, 6517869); do $$ begin \
+const LOCK_ROLES: &str = "select pg_advisory_lock(1886155118, 6517869)";
+const FIND_DATABASE: &str = "select from pg_database where datname = 'planctl'";
+const CREATE_DATABASE: &str = "create database planctl";
+const CREATE_ROLES: &str = "do $$ begin \
      if not exists (select from pg_roles where rolname = 'planctl_app') then create role planctl_app login; end if; \
      if not exists (select from pg_roles where rolname = 'planctl_read') then create role planctl_read login; end if; \
      end $$";
-
-/// The result of one connection attempt.
-#[derive(Debug)]
-pub(crate) enum Ping {
-    /// It answers queries.
-    Accepting,
-    /// It runs, and starts, recovers or stops (SQLSTATE 57P03).
-    Rejecting,
-    /// It answers, but the database planctl is not there yet.
-    NoDatabase,
-    /// Nobody listens, or something else is wrong.
-    NoResponse(sqlx::Error),
-}
 
 /// Where a server is reached.
 #[derive(Debug, Clone)]
@@ -109,47 +98,27 @@ impl Endpoint {
             .application_name(NAME)
     }
 
-    /// Tries one real connection.
-    pub(crate) async fn ping(&self) -> Ping {
-        let options = self.connect_options(NAME);
-        let attempt = PgConnection::connect_with(&options);
-        match tokio::time::timeout(Duration::from_secs(2), attempt).await {
-            Ok(Ok(connection)) => match connection.close().await {
-                Ok(()) => Ping::Accepting,
-                Err(error) => Ping::NoResponse(error),
-            },
-            Ok(Err(error)) => match error.as_database_error().and_then(|error| error.code()).as_deref() {
-                Some("57P03") => Ping::Rejecting,
-                Some("3D000") => Ping::NoDatabase,
-                Some(_) | None => Ping::NoResponse(error),
-            },
-            Err(_) => Ping::Rejecting,
-        }
+    /// Says whether the server's socket is there.
+    pub(crate) fn has_socket(&self) -> bool {
+        self.socket_dir.join(format!(".s.PGSQL.{PORT}")).exists()
     }
 
-    /// Creates the roles without rights of a superuser, where they are not there.
+    /// Creates the database, and the roles without rights of a superuser, where an earlier planctl did not.
     pub(crate) async fn create_roles(&self) -> Result<(), sqlx::Error> {
-        let mut connection = PgConnection::connect_with(&self.connect_options(NAME)).await?;
-        let created = connection.execute(CREATE_ROLES).await;
-        connection.close().await?;
-        created.map(|_| ())
-    }
-
-    /// Creates the database planctl.
-    pub(crate) async fn create_database(&self) -> Result<(), sqlx::Error> {
         let mut connection = PgConnection::connect_with(&self.connect_options("postgres")).await?;
-        let created = connection.execute("create database planctl").await;
+        let created = create_missing(&mut connection).await;
         connection.close().await?;
-        match created {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_database_error().and_then(|error| error.code()).as_deref() == Some("42P04") =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        created
     }
+}
+
+/// Two processes may do this at once; one that comes second finds the database and the roles of the first.
+async fn create_missing(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    connection.execute(LOCK_ROLES).await?;
+    if connection.fetch_optional(FIND_DATABASE).await?.is_none() {
+        connection.execute(CREATE_DATABASE).await?;
+    }
+    connection.execute(CREATE_ROLES).await.map(drop)
 }
 
 /// A server that this process started, or found running.
@@ -274,14 +243,41 @@ pub(crate) fn stop_postmaster(data: &Path, pid: Pid) -> bool {
 
 /// Returns the process that works on a data directory: the one its `postmaster.pid` names, if that is no other by now.
 pub(crate) fn postmaster(data: &Path) -> Option<Pid> {
+    read_postmaster(data).map(|(pid, _)| pid)
+}
+
+/// Returns the process that works on a data directory, once it takes connections. It writes that down for `pg_ctl`; a connection
+/// that asks for it would cost it a process.
+pub(crate) fn ready_postmaster(data: &Path) -> Option<Pid> {
+    read_postmaster(data).filter(|(_, status)| status == "ready").map(|(pid, _)| pid)
+}
+
+/// Returns the process that works on a data directory, and its word for what it does.
+fn read_postmaster(data: &Path) -> Option<(Pid, String)> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
-    let number: i32 = text.lines().next()?.trim().parse().ok()?;
+    let mut lines = text.lines();
+    let number: i32 = lines.next()?.trim().parse().ok()?;
     let pid = Pid::from_raw(number.checked_abs()?)?;
     test_kill_process(pid).ok()?;
-    // A zombie has no working directory any more, and a stranger who got the number has another.
-    let works_in = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
-    let data = data.canonicalize().ok()?;
-    (works_in == data).then_some(pid)
+    if !works_in(number, data) {
+        return None;
+    }
+    // Data directory, time of start, port, socket directory, address and shared memory stand between.
+    let status = lines.nth(6).unwrap_or_default().trim_end().to_owned();
+    Some((pid, status))
+}
+
+/// Says whether a process works in a data directory: a zombie works nowhere any more, and a stranger who got the number elsewhere.
+fn works_in(number: i32, data: &Path) -> bool {
+    match fs::read_link(format!("/proc/{number}/cwd")) {
+        Ok(folder) => data.canonicalize().is_ok_and(|data| folder == data),
+        // In a container, root may not look into the processes of others. Their name is open to everybody.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            fs::read_to_string(format!("/proc/{number}/comm")).is_ok_and(|name| name.trim_end() == "postgres")
+                && !is_zombie(&number.to_string())
+        }
+        Err(_) => false,
+    }
 }
 
 /// Lets Postgres take over from a server that was killed and that nobody reaps.

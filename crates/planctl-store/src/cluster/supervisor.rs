@@ -11,14 +11,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
-use tokio::runtime::Runtime;
 
 use super::binaries::Binaries;
 use super::error::At as _;
 use super::identity::Identity;
 use super::layout::Layout;
 use super::server::{
-    Endpoint, PING_PAUSE, Ping, STOP, Server, log_tail, make_zombie_pid_stale, postmaster, stop_postmaster,
+    Endpoint, LOOK_PAUSE, STOP, Server, log_tail, make_zombie_pid_stale, postmaster, ready_postmaster,
+    stop_postmaster,
 };
 use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
@@ -26,8 +26,8 @@ use super::{ClusterError, ClusterOptions, data};
 /// How often the owner looks after its server, and the others try the lock.
 const WATCH: Duration = Duration::from_millis(25);
 
-/// How often a server that was just started is looked for at its socket.
-const SOCKET_LOOK: Duration = Duration::from_millis(2);
+/// How often is looked whether a server that was just started is ready.
+const READY_LOOK: Duration = Duration::from_millis(2);
 
 /// How long a first run may take to bring and make everything before others give up waiting for it.
 const PREPARING: Duration = Duration::from_secs(600);
@@ -68,7 +68,6 @@ struct Tenure {
 pub(crate) struct Supervisor {
     options: ClusterOptions,
     layout: Layout,
-    runtime: Runtime,
     /// Its other end says how long leaving may take, and is dropped when the handle is.
     handle: Receiver<Duration>,
     /// How long the server may take to stop.
@@ -82,12 +81,8 @@ impl Supervisor {
         layout: Layout,
         handle: Receiver<Duration>,
         owns: Arc<AtomicBool>,
-    ) -> Result<Supervisor, ClusterError> {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-                ClusterError::Program { program: "the supervisor".into(), reason: error.to_string() }
-            })?;
-        Ok(Supervisor { options, layout, runtime, handle, stop_timeout: Cell::new(STOP), owns })
+    ) -> Supervisor {
+        Supervisor { options, layout, handle, stop_timeout: Cell::new(STOP), owns }
     }
 
     /// Attaches, reports the result, and keeps the cluster up until the handle is dropped.
@@ -121,7 +116,7 @@ impl Supervisor {
             if Instant::now() > deadline {
                 return Err(self.owner_silent_error());
             }
-            self.sleep(PING_PAUSE)?;
+            self.sleep(LOOK_PAUSE)?;
         }
     }
 
@@ -137,7 +132,7 @@ impl Supervisor {
             let may_wait = if let Some(major) = self.layout.existing_major() {
                 let identity = Identity::detect(Some(&self.layout.data_dir(major)))?;
                 let endpoint = Endpoint { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
-                if let Ping::Accepting = self.runtime.block_on(endpoint.ping()) {
+                if ready_postmaster(&self.layout.data_dir(major)).is_some() && endpoint.has_socket() {
                     return Ok((Membership::Guest, Attached { major, endpoint }));
                 }
                 data_since.get_or_insert_with(Instant::now).elapsed() < self.options.start_timeout
@@ -147,7 +142,7 @@ impl Supervisor {
             if !may_wait {
                 return Err(self.owner_silent_error());
             }
-            self.sleep(PING_PAUSE)?;
+            self.sleep(LOOK_PAUSE)?;
         }
     }
 
@@ -241,15 +236,12 @@ impl Supervisor {
         }
         let major = self.layout.existing_major()?;
         let data = self.layout.data_dir(major);
-        let pid = postmaster(&data)?;
+        let pid = ready_postmaster(&data)?;
         let endpoint = Endpoint { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
-        match self.runtime.block_on(endpoint.ping()) {
-            Ping::Accepting => Some((Server::Adopted { pid, data }, Attached { major, endpoint })),
-            Ping::Rejecting | Ping::NoDatabase | Ping::NoResponse(_) => None,
-        }
+        endpoint.has_socket().then_some((Server::Adopted { pid, data }, Attached { major, endpoint }))
     }
 
-    /// Starts the server and knocks until it answers; a former owner's server is waited for first.
+    /// Starts the server and waits until it is ready; a former owner's server is waited for first.
     fn start(
         &self,
         binaries: &Binaries,
@@ -264,15 +256,14 @@ impl Supervisor {
             make_zombie_pid_stale(&data, endpoint, identity)?;
             let log_before = std::fs::metadata(self.layout.log()).map_or(0, |meta| meta.len());
             let mut server = Server::spawn(&self.options, &self.layout, binaries, identity)?;
-            let reason = match self.await_ready(&mut server, endpoint, deadline) {
+            let reason = match self.await_ready(&mut server, &data, deadline) {
                 Ok(()) => return Ok(server),
                 Err(Failure::Ended(how)) => how,
-                Err(Failure::Late(what)) => {
+                Err(Failure::Late) => {
                     server.stop(STOP);
                     let waited = self.options.start_timeout.as_secs();
-                    return Err(
-                        self.start_failed(binaries.major, format!("no answer within {waited} s ({what})"))
-                    );
+                    let reason = format!("it is still starting up after {waited} s");
+                    return Err(self.start_failed(binaries.major, reason));
                 }
                 Err(Failure::Other(error)) => {
                     server.stop(STOP);
@@ -284,7 +275,7 @@ impl Supervisor {
             if attempts >= START_ATTEMPTS || Instant::now() > deadline {
                 return Err(self.start_failed(binaries.major, reason));
             }
-            self.sleep(PING_PAUSE * if passing { 1 } else { 10 * attempts })?;
+            self.sleep(LOOK_PAUSE * if passing { 1 } else { 10 * attempts })?;
         }
     }
 
@@ -306,36 +297,23 @@ impl Supervisor {
                     log,
                 });
             }
-            self.sleep(PING_PAUSE)?;
+            self.sleep(LOOK_PAUSE)?;
         }
         Ok(())
     }
 
-    fn await_ready(
-        &self,
-        server: &mut Server,
-        endpoint: &Endpoint,
-        deadline: Instant,
-    ) -> Result<(), Failure> {
+    fn await_ready(&self, server: &mut Server, data: &Path, deadline: Instant) -> Result<(), Failure> {
         loop {
             if let Some(how) = server.exit_description() {
                 return Err(Failure::Ended(how));
             }
-            let (seen, pause) = match self.runtime.block_on(endpoint.ping()) {
-                Ping::Accepting => return Ok(()),
-                Ping::NoDatabase => {
-                    let created = self.runtime.block_on(endpoint.create_database());
-                    created.map_err(|error| Failure::Other(error.into()))?;
-                    continue;
-                }
-                Ping::Rejecting => ("it is still starting up".to_owned(), PING_PAUSE),
-                // Nobody listens at the socket: to look again costs next to nothing, and leaves no line in the log.
-                Ping::NoResponse(error) => (error.to_string(), SOCKET_LOOK),
-            };
-            if Instant::now() > deadline {
-                return Err(Failure::Late(seen));
+            if ready_postmaster(data).is_some() {
+                return Ok(());
             }
-            self.sleep(pause).map_err(Failure::Other)?;
+            if Instant::now() > deadline {
+                return Err(Failure::Late);
+            }
+            self.sleep(READY_LOOK).map_err(Failure::Other)?;
         }
     }
 
@@ -383,10 +361,10 @@ impl Supervisor {
     }
 }
 
-/// Why a server that was started doesn't answer.
+/// Why a server that was started isn't ready.
 enum Failure {
     Ended(String),
-    Late(String),
+    Late,
     Other(ClusterError),
 }
 

@@ -206,6 +206,24 @@ pub async fn query(cluster: &Cluster, sql: &str) -> Result<String, sqlx::Error> 
     Ok(row.and_then(|row| row.try_get::<String, _>(0).ok()).unwrap_or_default())
 }
 
+/// Connects to a database of the server that planctl has nothing in.
+pub async fn server(cluster: &Cluster) -> sqlx::PgConnection {
+    sqlx::PgConnection::connect_with(&cluster.owner_options().database("postgres")).await.unwrap()
+}
+
+/// Counts the sessions that the database planctl has had, once all are over: each is counted at its end at the latest.
+pub async fn sessions(cluster: &Cluster) -> i64 {
+    let mut server = server(cluster).await;
+    let open =
+        "select count(*) from pg_stat_activity where datname = 'planctl' and backend_type = 'client backend'";
+    soon_async("all sessions are over", async || {
+        sqlx::query_scalar::<_, i64>(open).fetch_one(&mut server).await.unwrap() == 0
+    })
+    .await;
+    let counted = "select sessions from pg_stat_database where datname = 'planctl'";
+    sqlx::query_scalar(counted).fetch_one(&mut server).await.unwrap()
+}
+
 pub async fn count(cluster: &Cluster, table: &str) -> Result<i64, sqlx::Error> {
     let text = query(cluster, &format!("select count(*)::text from {table}")).await?;
     Ok(text.parse().expect("a count is a number"))

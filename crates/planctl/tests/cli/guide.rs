@@ -1189,29 +1189,33 @@ fn g_40_another_agent_reviews_what_a_session_did_and_a_contract_judges_the_revie
 
 #[test]
 fn g_40_a_turn_waits_for_a_reviewer_that_takes_longer_than_a_step_without_news() {
-    for daemon in [false, true] {
-        let fixture = Fixture::new();
-        fixture.write("plan.md", REVIEWED);
-        let own = fixture.home().join(".config/planctl");
-        std::fs::create_dir_all(&own).unwrap();
-        let roles = "[roles.reviewer]\nagent = \"exec:sleep 25; echo APPROVED > review.md\"\n";
-        std::fs::write(own.join("planctl.toml"), roles).unwrap();
-        if daemon {
-            assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+    // Both wait for most of their time, so they do at once.
+    std::thread::scope(|scope| {
+        for daemon in [false, true] {
+            scope.spawn(move || a_turn_waits_for_a_slow_reviewer(daemon));
         }
-        let on = fixture.planctl(&["guide", "on", "plan.md", "--approve"]);
-        assert_eq!(on.code, 0, "{on:?}");
-        let session = claude(&fixture);
-        session.hook("start", &json!({}));
-        fixture.write("one.txt", "one\n");
-        let played = session.play(&[Says("Written.")]);
-        assert!(
-            played.notes[0].contains("plan-1 is done; 2 steps, each passed by its contract"),
-            "{played:?}"
-        );
-        assert_eq!((played.sent_back.len(), state(&fixture).as_str()), (0, "done"), "{played:?}");
-        if daemon {
-            assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
-        }
+    });
+}
+
+fn a_turn_waits_for_a_slow_reviewer(daemon: bool) {
+    let fixture = Fixture::new();
+    fixture.write("plan.md", REVIEWED);
+    let own = fixture.home().join(".config/planctl");
+    std::fs::create_dir_all(&own).unwrap();
+    let roles = "[roles.reviewer]\nagent = \"exec:sleep 25; echo APPROVED > review.md\"\n";
+    std::fs::write(own.join("planctl.toml"), roles).unwrap();
+    if daemon {
+        assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+    }
+    let on = fixture.planctl(&["guide", "on", "plan.md", "--approve"]);
+    assert_eq!(on.code, 0, "{on:?}");
+    let session = claude(&fixture);
+    session.hook("start", &json!({}));
+    fixture.write("one.txt", "one\n");
+    let played = session.play(&[Says("Written.")]);
+    assert!(played.notes[0].contains("plan-1 is done; 2 steps, each passed by its contract"), "{played:?}");
+    assert_eq!((played.sent_back.len(), state(&fixture).as_str()), (0, "done"), "{played:?}");
+    if daemon {
+        assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
     }
 }

@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use jsonschema::Validator;
@@ -28,11 +27,9 @@ pub fn check(words: &[&str], out: &str) {
     }
 }
 
-/// Returns a schema as planctl prints it.
+/// Returns the schema that planctl prints under this name.
 pub fn schema(name: &str) -> Value {
-    let said = Command::new(env!("CARGO_BIN_EXE_planctl")).args(["schema", name]).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
-    serde_json::from_slice(&said.stdout).unwrap()
+    planctl_api::schema::schema(name).unwrap_or_else(|| panic!("there is no schema {name}"))
 }
 
 fn validator(name: &str) -> Arc<Validator> {
