@@ -46,7 +46,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     }
     if let Some(contract) = &page.contract {
         if !contract.command.is_empty() {
-            text.push_str(&heading(&format!("contract, exit code {}", contract.exit_code)));
+            text.push_str(&heading(&format!("contract, which passes with exit code {}", contract.exit_code)));
             indented(&mut text, "  ", &contract.command);
         }
         text.push_str(&contract.judge.as_ref().map(draw_judge).unwrap_or_default());
@@ -380,7 +380,11 @@ fn answers(ask: &AskView) -> String {
 }
 
 fn failure_line(failure: &FailureView) -> String {
-    let what = show::safe(&failure.what);
+    // The files follow one by one, each with what was changed.
+    let what = match failure.tampered.is_empty() {
+        true => show::safe(&failure.what),
+        false => "protected files were touched".to_owned(),
+    };
     if failure.attempt == 0 { what } else { format!("attempt {}: {what}", failure.attempt) }
 }
 
