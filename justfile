@@ -54,7 +54,7 @@ mutants-save:
 
 # What a push tries in a short form, at length: more seeds of faults, soaks, random runs, cheats, fuzzing. Takes about two hours
 nightly:
-    cargo nextest run --run-ignored only -E 'binary(kill) & test(seed_)'
+    cargo nextest run --run-ignored only -E 'binary(nodes) & test(/^kill::.*seed_/)'
     just sim-long
     just soak
     just chaos
@@ -68,15 +68,15 @@ nightly:
 
 # Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
 soak MINUTES="10":
-    SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test kill -- --ignored --nocapture
+    SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test nodes kill:: -- --ignored --nocapture
 
 # Three daemons, forty workers and a nemesis for MINUTES, with seeds never tried before; CHAOS_SEED plays some again
 chaos MINUTES="10":
-    CHAOS_MINUTES={{MINUTES}} cargo test -p planctl --test chaos -- --ignored --nocapture
+    CHAOS_MINUTES={{MINUTES}} cargo test -p planctl --test nodes chaos:: -- --ignored --nocapture
 
 # The database away for MINUTES while a run goes on: the daemon stays, says so, and goes on by itself
 outage MINUTES="10":
-    OUTAGE_MINUTES={{MINUTES}} cargo test -p planctl --test daemon p12_after -- --ignored --nocapture
+    OUTAGE_MINUTES={{MINUTES}} cargo test -p planctl --test nodes p12_after -- --ignored --nocapture
 
 # Cheating workers, their honest twins and honest flows, in every isolation tier of this machine; `just cheats sec-34` tries one
 cheats *ARGS:
@@ -86,7 +86,7 @@ cheats *ARGS:
 agents FOLDER="/tmp/planctl-agents":
     npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @anthropic-ai/claude-code@latest @openai/codex@latest @google/gemini-cli@latest opencode-ai@latest
     python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet aider-chat
-    PLANCTL_AGENTS={{FOLDER}} cargo test -p planctl --test agents -- --ignored --nocapture
+    PLANCTL_AGENTS={{FOLDER}} cargo test -p planctl --test servers agents:: -- --ignored --nocapture
 
 # The published conformance kit of MCP and the inspector, installed into FOLDER, against `planctl mcp` and the daemon's /mcp; needs Node 22
 mcp FOLDER="/tmp/planctl-mcp":
@@ -98,7 +98,7 @@ mcp FOLDER="/tmp/planctl-mcp":
 tools FOLDER="/tmp/planctl-tools":
     npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem
     python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet mcp-server-git
-    PLANCTL_TOOL_SERVERS={{FOLDER}} cargo test -p planctl --test tools -- --ignored --nocapture
+    PLANCTL_TOOL_SERVERS={{FOLDER}} cargo test -p planctl --test servers tools:: -- --ignored --nocapture
 
 # The 16 ways in which processes try to outlive their command, 100 times each, in every isolation tier of this machine
 escapes:
@@ -201,7 +201,7 @@ manifests:
 
 # Two daemons on two hosts (network namespaces, as root), Postgres by TLS, one host cut off in mid-work; and the manifests, on the binary
 team:
-    cargo test -p planctl --test team -- --nocapture
+    cargo test -p planctl --test nodes team:: -- --nocapture
 
 # Install each of them in a clean place of its own, the Debian package and the container in a small Debian, and run the demo
 dist-check: dist

@@ -10,6 +10,7 @@ mod audit;
 mod branches;
 mod bundle;
 pub mod daemon;
+mod decisions;
 pub mod draft;
 pub mod draft_asks;
 pub mod draft_records;
@@ -43,13 +44,15 @@ pub use asks::{
     HeldPromptView, OptionView, PlanWithin, VoteView, VotedView, WillRun,
 };
 pub use attempts::{
-    AttemptSummary, AttemptView, BecauseView, ContextView, GateView, LogView, ObservedView, WhyView, WorkView,
+    AttemptSummary, AttemptView, BecauseView, ContextView, GateView, LogView, ObservedView, TestsView,
+    WhyView, WorkView,
 };
 pub use audit::{AuditView, AuditedRun, AuditedStep};
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use bundle::{BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, PageLink, TroubleView};
-pub use edits::{PlanEditCheck, PlanEditFinding, PlanEditView};
+pub use decisions::{DecisionLine, DecisionLog};
+pub use edits::{PlanEditCheck, PlanEditFinding, PlanEditView, PlanFindings};
 pub use evidence::{
     ChangedFile, ContractView, DriftView, FailureView, JudgeView, JudgementView, StepFilesView, TamperView,
     WorkspaceChanges,
@@ -62,8 +65,9 @@ pub use moments::moment;
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
 pub use plans::{
-    DefaultFrom, DefaultView, FormatView, FormattedView, KeptDecision, KeptRevision, PlanDiffView, PlanList,
-    PlanNodeView, PlanStepView, PlanSummary, PlanView, RevisionList, RevisionPage, RevisionView,
+    DefaultFrom, DefaultView, FormatView, FormattedView, KeptDecision, KeptRevision, PlanDecisionView,
+    PlanDiffView, PlanList, PlanNodeView, PlanStepView, PlanSummary, PlanView, RevisionList, RevisionPage,
+    RevisionView,
 };
 pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use run_page::{PictureView, RunPage, StepTally};

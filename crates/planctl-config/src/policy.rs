@@ -22,6 +22,9 @@ pub struct ApprovalPolicy {
     /// The commands that may run as contracts, calls and decisions, word for word; `None` is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contracts: Option<Vec<String>>,
+    /// The most repairs of one run that it approved; `None` is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u64>,
 }
 
 impl ApprovalPolicy {
@@ -55,6 +58,42 @@ impl ApprovalPolicy {
         refusals
     }
 
+    /// Returns each bound that a repaired plan does not keep, beside those of every plan: it is the plan that ran, but for the words
+    /// of tasks, and for calls that `contracts` names (M-40).
+    pub fn refusals_of_repair(&self, plan: &str, ran: &Graph, repaired: &Graph) -> Vec<String> {
+        let mut refusals = self.refusals(plan, repaired);
+        let old = ran.nodes().iter();
+        for node in old.filter(|old| !repaired.node(&old.id).is_some_and(|new| self.may_become(old, new))) {
+            refusals.push(format!("the repair changes {} by more than the words of its task", named(node)));
+        }
+        let is_added = |node: &&Node| ran.node(&node.id).is_none();
+        refusals.extend(
+            repaired.nodes().iter().filter(is_added).map(|node| format!("the repair adds {}", named(node))),
+        );
+        if ran.edges() != repaired.edges() {
+            refusals.push("the repair changes the order of the steps".to_owned());
+        }
+        refusals
+    }
+
+    /// Says whether a repair may make the one node of the other.
+    fn may_become(&self, old: &Node, new: &Node) -> bool {
+        let mut as_ran = new.clone();
+        match (&mut as_ran.kind, &old.kind) {
+            (NodeKind::Task(task), NodeKind::Task(ran)) => task.prompt.clone_from(&ran.prompt),
+            (NodeKind::Call(call), NodeKind::Call(ran)) if self.lists(&call.contract.command) => {
+                call.contract.command.clone_from(&ran.contract.command);
+            }
+            (_, _) => {}
+        }
+        as_ran == *old
+    }
+
+    /// Says whether `contracts` is there and has this command.
+    fn lists(&self, command: &str) -> bool {
+        self.contracts.iter().flatten().any(|known| known.trim() == command.trim())
+    }
+
     fn refuse_budget(&self, plan: Budget, refusals: &mut Vec<String>) {
         for ((name, most), (_, limit)) in parts(self.budget).into_iter().zip(parts(plan)) {
             if most == Budget::default() {
@@ -84,6 +123,10 @@ impl ApprovalPolicy {
         words.extend(self.contracts.as_ref().map(|contracts| {
             let contracts: Vec<String> = contracts.iter().map(|command| shown(command.trim())).collect();
             format!("contracts {}", contracts.join(", "))
+        }));
+        words.extend(self.repairs.map(|repairs| match repairs {
+            1 => "1 repair of a run".to_owned(),
+            repairs => format!("{repairs} repairs of a run"),
         }));
         words.join("; ")
     }
@@ -121,6 +164,14 @@ fn parts(budget: Budget) -> [(&'static str, Budget); 3] {
         ("money", Budget { micro_usd: budget.micro_usd, ..none }),
         ("time", Budget { time: budget.time, ..none }),
     ]
+}
+
+/// Names a node as people know it.
+fn named(node: &Node) -> String {
+    match node.step() {
+        Some(step) => format!("step {step}"),
+        None => escape(node.id.as_str()),
+    }
 }
 
 fn shown(command: &str) -> String {

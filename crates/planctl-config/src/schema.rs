@@ -318,6 +318,7 @@ fn policy() -> Value {
                 "type": "array",
                 "items": { "type": "string", "examples": ["cargo test"] },
             },
+            "repairs": count("The most repairs of one run that it approves: none where it is left out."),
         },
     })
 }

@@ -1048,6 +1048,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("approval.*.steps", policy, "steps = 3\n"),
         ("approval.*.roles", policy, "roles = [\"coder\"]\n"),
         ("approval.*.contracts", policy, "contracts = [\"cargo test\"]\n"),
+        ("approval.*.repairs", policy, "repairs = 1\n"),
         ("groups.*", "[asks.x]\nof = [\"ann\", \"group:leads\"]\n", "[groups]\nleads = [\"ben\"]\n"),
         ("budget.per_day", "", "[budget]\nper_day = \"$20\"\n"),
         ("budget.host_per_day", "", "[budget]\nhost_per_day = \"2M tokens\"\n"),

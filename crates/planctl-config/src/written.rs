@@ -171,6 +171,7 @@ impl EntryWriter<'_> {
         say("steps", policy.steps.map(|steps| json!(steps)));
         say("roles", policy.roles.as_ref().map(|roles| json!(roles)));
         say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
+        say("repairs", policy.repairs.map(|repairs| json!(repairs)));
     }
 
     fn ask_rule(&mut self, name: &str, rule: &AskRule) {

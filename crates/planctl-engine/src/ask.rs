@@ -111,7 +111,7 @@ pub enum Reason {
     Permission,
     /// Our own stops interrupted it, time after time.
     Interrupted,
-    /// The gate told nothing, time after time.
+    /// The gate was inconclusive, time after time.
     Inconclusive,
     /// The contract was not red before the work, and the plan or the configuration demands it.
     NotRed,

@@ -25,6 +25,10 @@ pub struct Contract {
     /// Whether the contract is rehearsed before the work, as the plan or the configuration asks.
     #[serde(default, skip_serializing_if = "RedFirst::is_off")]
     pub red_first: RedFirst,
+    /// The fewest tests that have to pass by the reports that the command writes (PROMISES A6): an exit code alone doesn't tell
+    /// a suite that passed from one that ran nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_tests: Option<u32>,
     /// The question to a judge once the command gave its exit code; without a yes the contract does not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<Box<Judge>>,
@@ -117,8 +121,8 @@ impl Contract {
     /// Draws the verdict from the evidence.
     ///
     /// Returns `None` for evidence of another contract, and for evidence without the answer of a judge whom the contract
-    /// asks. Only an exit with the expected code, untouched protected files and that judge's yes pass; death by signal never
-    /// does (seed P, PROMISES 3.2 no. 6).
+    /// asks. Only an exit with the expected code, untouched protected files, as many tests as are asked for and that judge's yes
+    /// pass; death by signal never does (seed P, PROMISES 3.2 no. 6).
     pub fn judge(&self, evidence: &Evidence) -> Option<Verdict> {
         let verdict = self.verdict_of_command(evidence)?;
         let Some(judge) = self.judge.as_deref().filter(|_| verdict == Verdict::Passed) else {
@@ -137,12 +141,18 @@ impl Contract {
             return Some(Verdict::Tampered);
         }
         Some(match evidence.ending {
-            Ending::Exited { code } if code == i32::from(self.expect) => Verdict::Passed,
+            Ending::Exited { code } if code == i32::from(self.expect) && self.has_its_tests(evidence) => {
+                Verdict::Passed
+            }
             Ending::Exited { .. } | Ending::Signalled { .. } | Ending::OverLimit { .. } | Ending::NotRun => {
                 Verdict::Failed
             }
             Ending::TimedOut => Verdict::TimedOut,
         })
+    }
+
+    fn has_its_tests(&self, evidence: &Evidence) -> bool {
+        self.min_tests.is_none_or(|least| evidence.tests.is_some_and(|tests| tests.passed >= least))
     }
 
     /// Says that the harness has nothing to evaluate.
@@ -207,9 +217,9 @@ impl RehearsalResult {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The exit code was the expected one.
+    /// The exit code was the expected one, and so was what else the contract asks for.
     Passed,
-    /// The exit code differed, or a signal ended the contract.
+    /// The exit code differed, a signal ended the contract, or fewer tests passed than it asks for.
     Failed,
     /// The contract ran past its timeout and was ended.
     TimedOut,
@@ -334,9 +344,21 @@ pub struct Evidence {
     pub tampered: Vec<Tampering>,
     /// Processes left alive by the command, ended by the harness.
     pub stragglers: u32,
+    /// The tests by the reports that the command wrote; only where the contract asks for some and the command gave its exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
     /// The answer of the judge whom the contract asks; only where the command passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Box<Judgement>>,
+}
+
+/// How many tests passed, beside how many had to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TestCount {
+    /// How many passed.
+    pub passed: u32,
+    /// How many the contract asks for.
+    pub least: u32,
 }
 
 /// Resources a process tree used.
@@ -405,7 +427,7 @@ impl FileChange {
     }
 }
 
-/// Why a gate told nothing: no verdict, so no attempt is spent and the gate runs again.
+/// Why a gate was inconclusive: there is no verdict, so no attempt is spent and the gate runs again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Inconclusive {

@@ -249,7 +249,7 @@ pub enum Fact {
         /// Interruptions so far.
         interruptions: u16,
     },
-    /// A gate told nothing and runs again.
+    /// A gate was inconclusive and runs again.
     GateRepeated {
         /// The node.
         node: NodeId,
@@ -258,7 +258,7 @@ pub enum Fact {
         /// The purpose of the evaluation.
         #[serde(default, skip_serializing_if = "Purpose::is_verdict")]
         purpose: Purpose,
-        /// Why it told nothing.
+        /// Why it was inconclusive.
         why: String,
     },
     /// A person is asked.

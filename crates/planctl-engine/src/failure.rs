@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Ending, Evidence, Excerpt, Judgement, RehearsalResult, Tampering, Verdict};
+use crate::contract::{Ending, Evidence, Excerpt, Judgement, RehearsalResult, Tampering, TestCount, Verdict};
 use crate::event::Overrun;
 use crate::ids::{Actor, Attempt};
 use crate::outcome::End;
@@ -56,7 +56,7 @@ pub enum Failing {
         /// The worker's message.
         message: String,
     },
-    /// The gate told nothing, time after time.
+    /// The gate was inconclusive, time after time.
     Inconclusive {
         /// The missing or unstable thing.
         message: String,
@@ -90,6 +90,11 @@ pub enum Failing {
     Unobserved {
         /// Why not: `the output does not contain: On branch`.
         message: String,
+    },
+    /// The command of the contract gave its exit code, and fewer tests passed than the contract asks for.
+    TooFewTests {
+        /// How many did by the reports that the command wrote.
+        tests: TestCount,
     },
     /// The command of the contract passed, and its judge says that the work does not.
     Judged {
@@ -133,6 +138,7 @@ impl Failure {
             | Failing::SubPlan { .. }
             | Failing::Unconfirmed { .. }
             | Failing::Unobserved { .. }
+            | Failing::TooFewTests { .. }
             | Failing::Judged { .. }
             | Failing::NotRed { .. } => &[],
         }
@@ -142,6 +148,11 @@ impl Failure {
 impl Failing {
     /// Describes a contract that did not pass.
     pub fn from_verdict(verdict: Verdict, evidence: &Evidence) -> Failing {
+        if verdict == Verdict::Failed
+            && let Some(tests) = evidence.tests.filter(|tests| tests.passed < tests.least)
+        {
+            return Failing::TooFewTests { tests };
+        }
         Failing::Contract { verdict, ending: evidence.ending, tampered: evidence.tampered.clone() }
     }
 
@@ -157,6 +168,7 @@ impl Failing {
             Failing::SubPlan { .. } => "sub_plan",
             Failing::Unconfirmed { .. } => "unconfirmed",
             Failing::Unobserved { .. } => "unobserved",
+            Failing::TooFewTests { .. } => "too_few_tests",
             Failing::Judged { .. } => "judged",
             Failing::NotRed { .. } => "not_red",
         }

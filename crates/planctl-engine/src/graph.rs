@@ -86,7 +86,7 @@ pub struct Limits {
     pub deliveries: u16,
     /// Interruptions by our own stops per item before a person is asked.
     pub interruptions: u16,
-    /// Gates that told nothing per attempt before a person is asked.
+    /// How many gates of one attempt may be inconclusive before a person is asked.
     pub repeats: u16,
     /// How long a run may stand still before a person is asked.
     pub stale_after: Option<Duration>,

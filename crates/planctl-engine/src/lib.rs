@@ -43,7 +43,7 @@ pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, 
 pub use choosing::{Choosing, Decider, Tried};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, PromptToJudge, RedFirst,
-    RehearsalResult, Resource, Resources, Tampering, Verdict, bytes_words,
+    RehearsalResult, Resource, Resources, Tampering, TestCount, Verdict, bytes_words,
 };
 pub use earned::Earned;
 pub use effect::{Ask, Brief, Effect, Item, Purpose, SoFar, Work};

@@ -23,7 +23,7 @@ pub use waiting::steps_waiting;
 use crate::ask::{AskKind, Reason};
 use crate::budget::{BudgetPart, DayScope, Shortfall};
 use crate::choosing::{Choosing, Decider};
-use crate::contract::{Contract, Ending, RehearsalResult, Tampering, Verdict};
+use crate::contract::{Contract, Ending, RehearsalResult, Tampering, TestCount, Verdict};
 use crate::effect::Purpose;
 use crate::event::Overrun;
 use crate::fact::Fact;
@@ -319,8 +319,9 @@ fn edge_followed(
 pub fn contract_words(contract: &Contract) -> String {
     let command = (!contract.command.is_empty())
         .then(|| format!("`{}` exits with {}", first_line(&contract.command), contract.expect));
+    let tests = contract.min_tests.map(|least| format!("{least} tests pass by its reports"));
     let judge = contract.judge.as_deref().map(|judge| format!("the judge {} says yes", judge.by));
-    command.into_iter().chain(judge).collect::<Vec<_>>().join(", and ")
+    command.into_iter().chain(tests).chain(judge).collect::<Vec<_>>().join(", and ")
 }
 
 /// Returns the first line of a command, with a mark where there are more.
@@ -354,6 +355,12 @@ pub fn failing_line(failing: &Failing) -> String {
             format!("{by} says that it is not done{}", quoted(note.as_deref()))
         }
         Failing::Unobserved { message } => format!("what was observed does not suffice: {message}"),
+        Failing::TooFewTests { tests: TestCount { passed: 0, least } } => {
+            format!("its reports show no test that passed, and {least} have to")
+        }
+        Failing::TooFewTests { tests: TestCount { passed, least } } => {
+            format!("its reports show {passed} tests that passed, and {least} have to")
+        }
         Failing::Judged { judgement } => format!("the judge {} says no: {}", judgement.by, judgement.reason),
         Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
         Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    Contract, Digest, Ending, Evidence, Excerpt, HarnessResult, Inconclusive, Resource, Resources, Tier,
+    Contract, Digest, Ending, Evidence, Excerpt, HarnessResult, Inconclusive, Resource, Resources, TestCount,
+    Tier,
 };
 
 use crate::capture::KEPT_BYTES;
@@ -24,7 +25,9 @@ use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, Written};
+use crate::scratch::create_folder;
 use crate::spawn::{Spawner, Stage};
+use crate::test_reports::passed_tests;
 
 /// A contract that prints more than this is ended (A21).
 pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
@@ -35,6 +38,8 @@ pub const PROCESSES_MAX: u64 = 4096;
 const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 /// The folder of a contract's private one with the outputs of earlier steps.
 const OUTPUTS_FOLDER: &str = "outputs";
+/// The folder of a contract's private one for the reports of its tests.
+const REPORTS_FOLDER: &str = "reports";
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 /// How much of each end of a call's output is kept: later steps may read all of it.
@@ -191,7 +196,7 @@ impl ContractRunner {
         self
     }
 
-    /// Demands that files stay as they are while a contract runs; a gate in which one changed tells nothing (A5).
+    /// Demands that files stay as they are while a contract runs; a gate in which one changed is inconclusive (A5).
     pub fn with_stability(mut self, stability: Stability) -> ContractRunner {
         self.stability = stability;
         self
@@ -210,7 +215,7 @@ impl ContractRunner {
     /// Evaluates a contract once.
     ///
     /// `watch` sees its output as it comes; its text is never read for meaning (A11). `cancel` interrupts the gate,
-    /// which then told nothing.
+    /// which is then inconclusive.
     pub async fn evaluate(
         &self,
         contract: &Contract,
@@ -235,12 +240,18 @@ impl ContractRunner {
         if let Err(error) = self.put_outputs(folder.path()) {
             return inconclusive_gate(spawn_failure("the outputs that it reads", &error).await);
         }
+        if contract.min_tests.is_some()
+            && let Err(error) = create_folder(&folder.path().join(REPORTS_FOLDER))
+        {
+            return inconclusive_gate(spawn_failure("the folder for its reports", &error).await);
+        }
         let Some(command) = self.command(contract, &folder, baseline) else {
             return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() });
         };
         let steady = self.begin_steady().await;
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
+        evidence.tests = count_tests(contract, &folder, &finished).await;
         let is_nothing_alive = finished
             .as_ref()
             .is_ok_and(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
@@ -304,6 +315,7 @@ impl ContractRunner {
             protected: before.digests,
             tampered: before.tampered,
             stragglers: 0,
+            tests: None,
             judgement: None,
         }
     }
@@ -431,6 +443,10 @@ impl ContractRunner {
             let outputs = folder.path().join(OUTPUTS_FOLDER);
             set(&mut command.environment, "PLANCTL_OUTPUTS".into(), outputs.into());
         }
+        if contract.min_tests.is_some() {
+            let reports = folder.path().join(REPORTS_FOLDER);
+            set(&mut command.environment, "PLANCTL_REPORTS".into(), reports.into());
+        }
         if let Some(bin) = folder.bin() {
             let mut path = bin.as_os_str().to_owned();
             path.push(":");
@@ -454,6 +470,22 @@ impl ContractRunner {
             confinement.map(|confinement| Confinement { network: self.network.clone(), ..confinement });
         Some(command)
     }
+}
+
+/// Counts the tests that passed by the reports of a command that gave its exit code, where the contract asks for some.
+async fn count_tests(
+    contract: &Contract,
+    folder: &GateFolder,
+    finished: &io::Result<Finished>,
+) -> Option<TestCount> {
+    let least = contract.min_tests?;
+    let has_exited = |finished: &Finished| finished.end == End::Exited(i32::from(contract.expect));
+    if !finished.as_ref().is_ok_and(has_exited) {
+        return None;
+    }
+    let reports = folder.path().join(REPORTS_FOLDER);
+    let passed = tokio::task::spawn_blocking(move || passed_tests(&reports)).await.ok()?;
+    Some(TestCount { passed, least })
 }
 
 fn gate(found: HarnessResult) -> Gate {

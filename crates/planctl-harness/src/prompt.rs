@@ -183,6 +183,17 @@ impl Prompt<'_> {
                 self.message("The output that was seen does not show that the step is done:", message);
                 self.stream("Output", &failure.stdout);
             }
+            Failing::TooFewTests { tests } => {
+                self.text.push('\n');
+                self.data("the command that checks this step", parts.command);
+                self.line(&format!(
+                    "\nIt gave its exit code, but its reports of tests in $PLANCTL_REPORTS show {} that passed, and {} \
+                     have to. A test that is skipped, left out or never found does not count.\n",
+                    tests.passed, tests.least
+                ));
+                self.stream("Stderr", &failure.stderr);
+                self.stream("Stdout", &failure.stdout);
+            }
             Failing::Judged { judgement } => {
                 self.line("\nThe command that checks this step passes. A judge looked at the work and says that it does not.\n");
                 self.data("what the judge was asked", parts.question);

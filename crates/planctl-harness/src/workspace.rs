@@ -1,14 +1,15 @@
 //! The workspace: which one it is, who may run gates in it, and its plan files.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use crate::beneath::{Unreadable, open_anywhere, read_capped};
 use crate::digest::digest_of;
@@ -187,13 +188,7 @@ pub fn write_plan(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
         return Err(io::Error::other("it is not a regular file"));
     }
     let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
-    sweep_drafts(folder)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(DRAFT.0)
-        .suffix(DRAFT.1)
-        .permissions(found.permissions())
-        .tempfile_in(folder)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let mut file = draft_in(folder, found.permissions())?;
     file.write_all(new)?;
     file.as_file().set_permissions(found.permissions())?;
     let ours = file.as_file().metadata()?;
@@ -208,6 +203,36 @@ pub fn write_plan(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
     file.persist(&path).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()?;
     Ok(true)
+}
+
+/// Makes a plan file with its folders, whole or not at all. Returns `false`, and writes nothing, where there is a file already.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written.
+pub fn create_plan(path: &Path, text: &[u8]) -> io::Result<bool> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    // The umask of the person takes its part of these.
+    let mut file = draft_in(folder, Permissions::from_mode(0o666))?;
+    file.write_all(text)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => {}
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error.error),
+    }
+    File::open(folder)?.sync_all()?;
+    Ok(true)
+}
+
+/// Begins a draft that is locked while its planctl lives, and removes those of killed ones.
+fn draft_in(folder: &Path, permissions: Permissions) -> io::Result<NamedTempFile> {
+    sweep_drafts(folder)?;
+    let mut draft = tempfile::Builder::new();
+    let file = draft.prefix(DRAFT.0).suffix(DRAFT.1).permissions(permissions).tempfile_in(folder)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
 }
 
 /// Removes drafts whose planctl was killed while it wrote them: nobody locks them any more.

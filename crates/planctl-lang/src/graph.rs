@@ -457,6 +457,7 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
         timeout: step.contract_timeout.as_ref().map_or(CONTRACT_TIMEOUT, |limit| limit.value),
         guard: step.guard.as_ref().is_some_and(|guard| guard.value),
         red_first: RedFirst::Off,
+        min_tests: step.min_tests.as_ref().map(|least| least.value),
         judge: step.judge.as_ref().map(|question| {
             Box::new(Judge {
                 question: question.value.clone(),

@@ -178,7 +178,7 @@ pub struct StepTree {
     pub for_each: Option<Spanned<String>>,
     /// `**gate:**`
     pub gate: Option<Spanned<String>>,
-    /// `**min_tests:**`
+    /// `**min_tests:**`: the fewest tests that have to pass.
     pub min_tests: Option<Spanned<u32>>,
     /// `**locks:**`
     pub locks: Vec<Spanned<String>>,

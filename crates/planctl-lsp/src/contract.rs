@@ -79,7 +79,7 @@ impl Trial {
     ///
     /// # Errors
     ///
-    /// Where it told nothing: it was cancelled, there is no copy, or something it needs is not there.
+    /// Where it was inconclusive: it was cancelled, there is no copy, or something it needs is not there.
     pub async fn run(
         self,
         spawner: Spawner,

@@ -43,6 +43,23 @@ impl Spending {
         }
     }
 
+    /// Returns both together.
+    pub fn and(self, other: Spending) -> Spending {
+        let sum = |one: u64, more: u64| one.saturating_add(more);
+        let tokens = Tokens {
+            input: sum(self.tokens.input, other.tokens.input),
+            cached: sum(self.tokens.cached, other.tokens.cached),
+            output: sum(self.tokens.output, other.tokens.output),
+        };
+        let micro_usd = [self.micro_usd, other.micro_usd].into_iter().flatten().reduce(sum);
+        Spending {
+            answers: self.answers.saturating_add(other.answers),
+            unmetered: self.unmetered.saturating_add(other.unmetered),
+            tokens,
+            micro_usd,
+        }
+    }
+
     /// Returns the sum of what was read and written.
     pub fn all_tokens(&self) -> u64 {
         self.tokens.input.saturating_add(self.tokens.output)

@@ -251,6 +251,18 @@ impl Conversation {
         }
     }
 
+    /// Gives the plan a budget; its text is verified anew.
+    pub fn set_budget(&mut self, budget: String) {
+        if self.brief.budget.as_ref() != Some(&budget) {
+            self.brief.budget = Some(budget);
+            if let Some(last) =
+                self.rounds.last_mut().filter(|last| Proposal::read(&last.answer.text).is_ok())
+            {
+                last.judgement = None;
+            }
+        }
+    }
+
     /// Sets other limits; they count from here on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.brief.limits = limits;

@@ -6,6 +6,7 @@ use planctl_lang::escape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::amount::Spending;
 use crate::conversation::Answer;
 use crate::fence::Fence;
 use crate::intents::{Intent, IntentKind, singular, topic, words_of};
@@ -110,6 +111,15 @@ impl Breakdown {
     /// Returns the answers so far.
     pub fn answers(&self) -> &[Answer] {
         &self.answers
+    }
+
+    /// Adds up what the answers have used.
+    pub fn spent(&self) -> Spending {
+        let mut spent = Spending::default();
+        for answer in &self.answers {
+            spent.add(answer.tokens, answer.micro_usd);
+        }
+        spent
     }
 
     /// Hears the writer's answer.

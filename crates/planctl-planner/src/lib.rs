@@ -38,7 +38,7 @@ pub use goal::{Goal, Requirement, Suspicion};
 pub use intents::{Intent, IntentEdge, IntentGraph, IntentKind, ROOT, Relation, humanised, topic};
 pub use judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, named_files};
 pub use pattern::{Deferral, Matched, PATTERN_CONFIDENCE, PatternFacts, draft_by_pattern};
-pub use prompt::Prompt;
+pub use prompt::{Prompt, tokens_of};
 pub use proposal::{ANSWER_BYTES_MAX, Proposal, Question, Step, Unreadable, schema};
 pub use red::{WrongReason, wrong_reason};
 pub use repair::{FailedRun, REPAIRS_MAX, Repair};

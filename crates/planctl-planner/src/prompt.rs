@@ -21,9 +21,18 @@ impl Prompt {
         format!("{}\n\n{}", self.system, self.text)
     }
 
-    /// Estimates its tokens: a token is about four bytes, and too many is better than too few.
+    /// Estimates its tokens.
     pub fn tokens(&self) -> u64 {
-        let bytes = self.system.len() + self.text.len() + self.schema.to_string().len();
-        u64::try_from(bytes / 3).unwrap_or(u64::MAX)
+        tokens_of_bytes(self.system.len() + self.text.len() + self.schema.to_string().len())
     }
+}
+
+/// Estimates the tokens of a text.
+pub fn tokens_of(text: &str) -> u64 {
+    tokens_of_bytes(text.len())
+}
+
+/// A token is about four bytes, and too many is better than too few.
+fn tokens_of_bytes(bytes: usize) -> u64 {
+    u64::try_from(bytes / 3).unwrap_or(u64::MAX)
 }

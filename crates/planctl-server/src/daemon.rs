@@ -23,6 +23,7 @@ use crate::daemon::loops::messages::Messages;
 use crate::daemon::loops::traces::Tracing;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
+use crate::node::doctor::Doctor;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
@@ -55,6 +56,8 @@ pub struct DaemonOptions {
     pub hosts: Vec<String>,
     /// From how much on no further run begins.
     pub caps: Caps,
+    /// Looks at this machine for the page.
+    pub doctor: Option<Doctor>,
     /// Says what to type for a next step: only the command line knows its commands.
     pub command: fn(&Next) -> String,
 }
@@ -70,6 +73,7 @@ impl Default for DaemonOptions {
             listen: None,
             hosts: Vec::new(),
             caps: Caps::default(),
+            doctor: None,
             command: |_| String::new(),
         }
     }
@@ -132,6 +136,7 @@ async fn serve_at(
         caps: options.caps,
         health: health.clone(),
         slots: Some(slots),
+        doctor: options.doctor.clone(),
         stop: shared.stop.clone(),
     };
     let listening = Listening::open(options).await?;

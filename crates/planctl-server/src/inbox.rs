@@ -6,7 +6,7 @@ pub(crate) mod ask_view;
 mod asks;
 pub(crate) mod draft_asks;
 mod draft_records;
-mod edit;
+pub(crate) mod edit;
 mod evidence;
 mod options;
 pub(crate) mod order;

@@ -20,6 +20,7 @@ pub use clock::{instant, now};
 pub use daemon::run_loop::{RunLoopEnd, RunLoopOptions};
 pub use executor::Executor;
 pub use executor::progress::{Activity, LiveActivity};
+pub use node::doctor::Doctor;
 pub use node::health::{Database, Health, is_final};
 pub use node::runtime::runtime;
 pub use node::services::{Caps, ServiceError};

@@ -3,6 +3,7 @@
 //! A server node serves every workspace of its host; [`Services`] is its handle on one workspace, for one actor.
 
 pub mod database;
+pub(crate) mod doctor;
 pub(crate) mod file_digests;
 pub(crate) mod health;
 pub(crate) mod in_flight;

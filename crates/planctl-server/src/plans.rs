@@ -7,6 +7,7 @@ mod decide;
 mod follow;
 mod handed_in_revision;
 pub(crate) mod policies;
+mod repairs;
 mod resume;
 mod revisions;
 mod rules;

@@ -5,6 +5,7 @@ pub(crate) mod ask_rules;
 pub(crate) mod attempts;
 mod branches;
 pub(crate) mod bundle;
+mod decisions;
 mod logs;
 pub(crate) mod plan_file;
 pub(crate) mod policy_approvals;

@@ -8,9 +8,11 @@ mod door;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use door::Door;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 use wire::Wire;
 
 use planctl_config::{Agent, Config, DatabaseUrl, Postgres};
@@ -25,8 +27,11 @@ use planctl_store::{
     Claim, ClaimLane, Holder, NewApproval, NewRevision, NewRun, NextClaim, Proof, SeenWorker, Settings, Store,
 };
 
-/// How long pages share what they read, and a little more.
+/// How long pages share the session that they looked up, and a little more.
 const SHARED_FOR: Duration = Duration::from_millis(60);
+
+/// How long a test waits for what must come.
+const LATE: Duration = Duration::from_secs(30);
 
 /// How large a page may be.
 const PAGE_BYTES_MAX: usize = 60 << 10;
@@ -177,6 +182,7 @@ impl House {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
+            tests: None,
             judgement: None,
         };
         let found = HarnessResult::Evidence(Box::new(evidence));
@@ -190,15 +196,14 @@ impl House {
         for page in pages {
             let node = self.node().await;
             let door = Door::open(&node, &self.secret).await;
-            let look = async || {
-                // Readings of a moment ago are shared; the next look is a later one.
+            let look = async |number: u32| {
                 tokio::time::sleep(SHARED_FOR).await;
                 let before = node.store().database_calls();
-                let bytes = door.load(page).await.len();
+                let bytes = door.load(&anew(page, number)).await.len();
                 assert!(bytes < PAGE_BYTES_MAX, "{page}: {bytes}");
                 node.store().database_calls() - before
             };
-            calls.push((look().await, look().await));
+            calls.push((look(1).await, look(2).await));
             door.close().await;
             node.store().close().await;
         }
@@ -217,6 +222,11 @@ impl House {
         node.store().close().await;
         loaded
     }
+}
+
+/// Returns a page at an address that it has not been drawn for: a drawing serves for a while.
+fn anew(page: &str, look: u32) -> String {
+    format!("{page}{}part={look}", if page.contains('?') { '&' } else { '?' })
 }
 
 fn plan(title: &str, steps: u32) -> String {
@@ -339,7 +349,7 @@ async fn pages_of_a_long_run_that_is_done_cost_the_database_what_they_show() {
             for look in 0..2 {
                 tokio::time::sleep(SHARED_FOR).await;
                 let before = (node.store().database_calls(), wire.bytes());
-                let html = door.load(&page).await;
+                let html = door.load(&anew(&page, look)).await;
                 assert!(html.len() < PAGE_BYTES_MAX && html.contains("passed"), "{page}: {html}");
                 let bytes = wire.bytes() - before.1;
                 assert!(look == 0 || bytes < 120_000, "{page}: {bytes} bytes of {steps} steps");
@@ -376,11 +386,91 @@ async fn two_hundred_loads_of_a_page_at_once_cost_the_database_little_more_than_
         }
         node.store().database_calls() - before
     };
-    cost(1).await;
     let one = cost(1).await;
     let many = cost(200).await;
     // On a machine that is busy, several drawings are made one after the other.
     assert!(many < 20 * one, "{many} calls, one page is {one}");
+}
+
+/// Reads the updates of a tab until one says something, and counts them.
+async fn updates_until(tab: &mut TcpStream, said: &str) -> usize {
+    let (mut read, mut buffer) = (Vec::new(), [0; 64 << 10]);
+    loop {
+        let bytes =
+            tokio::time::timeout(LATE, tab.read(&mut buffer)).await.expect("an update is due").unwrap();
+        assert!(bytes > 0, "the stream has ended");
+        read.extend_from_slice(&buffer[..bytes]);
+        let text = String::from_utf8_lossy(&read);
+        if text.contains(said) && text.ends_with("\n\n\r\n") {
+            return text.matches("event: at").count();
+        }
+    }
+}
+
+/// Tabs that were opened one after another, at times of their own.
+#[tokio::test]
+async fn thirty_tabs_of_one_page_cost_the_database_as_many_drawings_as_the_quickest_of_them_shows() {
+    const TABS: usize = 30;
+    const STEPS: u32 = 40;
+    let house = House::new().await;
+    let run = house.run("busy", STEPS, At::Begin).await;
+    let graph = house.store.graph_of(&house.store.run(run).await.unwrap()).await.unwrap();
+    let node = house.node().await;
+    let door = Door::open(&node, &house.secret).await;
+    let before = node.store().database_calls();
+    let mut tabs = vec![door.ask(&format!("/live?page=%2Fruns%2F{run}")).await];
+    updates_until(&mut tabs[0], "event: at").await;
+    let one = node.store().database_calls() - before;
+    for _ in 1..TABS {
+        let mut tab = door.ask(&format!("/live?page=%2Fruns%2F{run}")).await;
+        updates_until(&mut tab, "event: at").await;
+        tabs.push(tab);
+    }
+    let (before, began) = (node.store().database_calls(), Instant::now());
+    let reading: Vec<_> = tabs
+        .into_iter()
+        .map(|mut tab| tokio::spawn(async move { updates_until(&mut tab, "40 passed").await }))
+        .collect();
+    for _ in 0..STEPS {
+        house.step(run, &graph, 0).await;
+    }
+    let mut drawings = 0;
+    for tab in reading {
+        drawings = drawings.max(tab.await.unwrap());
+    }
+    let calls = node.store().database_calls() - before;
+    // A tab looks up its session once in a second, and one drawing may be under way for each that is shown last.
+    let most = one * (drawings as u64 + 2) + began.elapsed().as_secs() + 1;
+    assert!(calls <= most, "{calls} calls, {drawings} drawings of {one} each");
+    door.close().await;
+    node.store().close().await;
+}
+
+#[tokio::test]
+async fn a_page_of_a_run_to_which_nothing_happens_is_not_drawn_again_at_once_and_one_with_news_is() {
+    let house = House::new().await;
+    let run = house.run("quiet", 3, At::Begin).await;
+    let graph = house.store.graph_of(&house.store.run(run).await.unwrap()).await.unwrap();
+    let node = house.node().await;
+    let door = Door::open(&node, &house.secret).await;
+    let page = format!("/runs/{run}");
+    let drawn = Instant::now();
+    let first = door.load(&page).await;
+    let before = node.store().database_calls();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let second = door.load(&page).await;
+    let calls = node.store().database_calls() - before;
+    if drawn.elapsed() < Duration::from_secs(1) {
+        assert!(calls <= 1, "{calls} calls; the session is one of them");
+        assert_eq!(first.contains("passed"), second.contains("passed"));
+    }
+    let tab = &mut door.ask(&format!("/live?page=%2Fruns%2F{run}")).await;
+    updates_until(tab, "event: at").await;
+    house.step(run, &graph, 0).await;
+    updates_until(tab, "1 passed").await;
+    assert!(door.load(&page).await.contains("1 passed"), "what tabs show is on the page");
+    door.close().await;
+    node.store().close().await;
 }
 
 #[tokio::test]

@@ -337,6 +337,10 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
         && evidence.contract == gated.contract.digest
         && evidence.tampered.is_empty()
         && evidence.ending == Ending::Exited { code: gated.contract.expect.into() }
+        && gated
+            .contract
+            .min_tests
+            .is_none_or(|least| evidence.tests.is_some_and(|tests| tests.passed >= least))
         && gated.contract.judge.as_deref().is_none_or(|judge| {
             let answer = evidence.judgement.as_deref();
             answer.is_some_and(|answer| answer.passes && answer.question == judge.digest)

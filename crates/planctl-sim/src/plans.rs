@@ -54,6 +54,10 @@ pub fn draw(dice: &mut Dice) -> Plan {
     if apart.happens(300) {
         plan.graph = with_judges(&mut apart, &plan.graph);
     }
+    let mut apart = dice.clone().fork(36);
+    if apart.happens(300) {
+        plan.graph = with_counted_tests(&mut apart, &plan.graph);
+    }
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
         plan.graph = with_pace(&mut apart, &plan.graph);
@@ -116,6 +120,21 @@ fn with_judges(dice: &mut Dice, graph: &Graph) -> Graph {
                 by: "strict".to_owned(),
                 approval,
             }));
+        }
+    }
+    Graph::new(parts).expect("the edges are as they were")
+}
+
+/// Has some contracts pass only where enough tests do.
+fn with_counted_tests(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        let least = dice.between(1, 3) as u32;
+        if let NodeKind::Task(task) = &mut node.kind
+            && dice.happens(500)
+            && !task.contract.command.is_empty()
+        {
+            task.contract.min_tests = Some(least);
         }
     }
     Graph::new(parts).expect("the edges are as they were")
@@ -473,6 +492,7 @@ fn contract(dice: &mut Dice, name: &str) -> Contract {
         timeout: Duration::from_secs(60),
         guard: false,
         red_first: RedFirst::Off,
+        min_tests: None,
         judge: None,
     }
 }

@@ -183,10 +183,11 @@ pub fn plan(graph: &Graph) -> Vec<String> {
                 let on_exhausted =
                     if task.on_exhausted == Outcome::Failed { "" } else { task.on_exhausted.word() };
                 format!(
-                    "task retry {} visits {} {on_exhausted} expects {} red first {}{}",
+                    "task retry {} visits {} {on_exhausted} expects {} tests {} red first {}{}",
                     task.max_retries,
                     node.max_visits,
                     task.contract.expect,
+                    task.contract.min_tests.unwrap_or(0),
                     task.contract.rehearsal_mode().word(),
                     pace(task)
                 )

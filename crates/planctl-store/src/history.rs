@@ -24,12 +24,21 @@ pub(crate) const HISTORY_OF_NODE: &str = "select run, seq, at, kind, name, cause
      command, body::text as body, hash from history where run = $1 and seq > $2 and (node = $3 or name = 'edge_followed' \
      and body ->> 'to' = $3) order by seq limit $4";
 
+/// Other texts with which a run went on by the word of a policy.
+pub(crate) const REVISED_BY_POLICY: &str = "select count(*) as revised from history where run = $1 and kind = 'input' \
+     and name = 'human.revised' and starts_with(body #>> '{event,by}', 'policy:')";
+
 pub(crate) const ANSWER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and name = 'ask_answered' and body ->> 'item' = $2 \
      order by seq limit 1";
 
 pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 order by seq desc limit $2";
+
+/// Goes through an index of its own, so that its conditions are those of that index (migration 0035).
+pub(crate) const DECISIONS: &str = "select h.run, h.seq, h.at, h.kind, h.name, h.cause, h.node, h.visit, h.attempt, h.item, \
+     h.generation, h.command, h.body::text as body, h.hash, r.name as run_name from history h join runs r on r.id = h.run \
+     where h.kind = 'input' and h.name like 'human.%' order by h.at desc, h.seq desc limit $1";
 
 pub(crate) const NEWEST_INPUTS_AT: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and kind = 'input' and node = $2 order by seq desc limit $3";
@@ -421,6 +430,17 @@ impl Store {
             .map_err(|error| error.in_run(run))
     }
 
+    /// Returns what people and rules decided of all runs, newest first, each line with its run's name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
+    pub async fn decisions(&self, limit: i64) -> Result<Vec<(String, HistoryLine)>, StoreError> {
+        let rows =
+            repeated!(self, connection => sqlx::query(DECISIONS).bind(limit).fetch_all(&mut *connection))?;
+        rows.iter().map(|row| Ok((row.try_get("run_name")?, HistoryLine::from_row(row)?))).collect()
+    }
+
     /// Returns the newest reports and findings about a node of a run, at most `limit`, in their order.
     ///
     /// # Errors
@@ -526,6 +546,17 @@ impl Store {
             .bind(limit)
             .fetch_all(&mut *connection))?;
         rows.iter().map(HistoryLine::from_row).collect::<Result<_, _>>().map_err(|error| error.in_run(run))
+    }
+
+    /// Says how often a run went on with another text by the word of a policy.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn revisions_by_policy(&self, run: RunId) -> Result<u64, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, connection => sqlx::query(REVISED_BY_POLICY).bind(id).fetch_one(&mut *connection))?;
+        Ok(row.try_get::<i64, _>("revised")?.unsigned_abs())
     }
 
     /// Returns the line that says how an ask was answered; none where it is open, or was taken back.

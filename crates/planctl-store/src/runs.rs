@@ -60,12 +60,15 @@ pub(crate) const RUN_OF_REQUEST: &str = runs_where!("r.id = (select run from com
 /// Those of a workspace first; as many as are named where the name is not clear.
 pub(crate) const RUNS_NAMED: &str =
     runs_where!("r.name = $1 order by (r.workspace = $2) desc nulls last, r.id desc limit 9");
-pub(crate) const RUN_LAST: &str = runs_where!("true order by r.id desc limit 1");
+/// One that a person began: neither within another run, nor handed in as the next text of one.
+pub(crate) const RUN_LAST: &str =
+    runs_where!("c.run is null and r.settings ->> 'revises' is null order by r.id desc limit 1");
 /// A range of the index of workspaces. By equality the server would expect to find one soon among all runs, and read through
 /// all of them where the workspace has none.
 pub(crate) const RUN_LAST_IN: &str = runs_where!(
     "r.id = (select m.id from runs m where (m.workspace, m.id) between ($1, '00000000-0000-0000-0000-000000000000'::uuid) \
-     and ($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) order by m.workspace desc, m.id desc limit 1)"
+     and ($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) and m.settings ->> 'revises' is null \
+     and not exists (select from sub_plans s where s.run = m.id) order by m.workspace desc, m.id desc limit 1)"
 );
 pub(crate) const RUN_OF_PLAN: &str =
     runs_where!("r.plan = $1 and r.settings ->> 'revises' is null order by r.id desc limit 1");

@@ -92,7 +92,7 @@
   // A finding leads to its line within the text.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-line]");
-    const text = link && document.getElementById("text");
+    const text = link && document.querySelector("textarea#text");
     if (!text) return;
     event.preventDefault();
     const lines = text.value.split("\n");

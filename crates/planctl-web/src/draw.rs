@@ -6,8 +6,8 @@ use std::borrow::Borrow;
 use std::fmt::Display;
 
 use planctl_api::wire::{
-    AskView, AttemptView, BudgetView, DayBudgetView, DriftView, GateView, RunState, RunSummary, SpentView,
-    StepState, StepView, TimelineLane, WaitingOn, WorkedOnBy,
+    AskView, AttemptView, BudgetView, DayBudgetView, DriftView, GateView, Health, RunState, RunSummary,
+    SpentView, StepState, StepView, TimelineLane, WaitingOn, WorkedOnBy,
 };
 use planctl_api::{Problem, words};
 
@@ -19,6 +19,12 @@ pub use cut::{Part, diff_lines, head, part, tail, tail_marked};
 pub fn ago(moment: &str, now_seconds: &f64) -> String {
     let is_this_second = words::unix_seconds(moment).is_some_and(|at| now_seconds - at < 1.0);
     if is_this_second { "just now".to_owned() } else { words::ago(moment, *now_seconds) }
+}
+
+/// Says how long it is from a moment to another.
+pub fn between(from: &str, until: &str) -> String {
+    let seconds = |moment| words::unix_seconds(moment).unwrap_or_default();
+    words::seconds((seconds(until) - seconds(from)).max(0.0))
 }
 
 /// Returns where a run stands.
@@ -229,6 +235,29 @@ pub fn short_digest(digest: &str) -> &str {
 /// Names who approved: a person, or a policy.
 pub fn approver(by: &str) -> String {
     words::policy(by).unwrap_or_else(|| words::safe(by))
+}
+
+/// Returns the class of what a check of the machine found.
+pub fn health_phase(health: &Health) -> &'static str {
+    match health {
+        Health::Good => "done",
+        Health::Warning => "waiting",
+        Health::Problem => "failed",
+    }
+}
+
+/// Returns the sign of what a check of the machine found.
+pub fn health_sign(health: &Health) -> &'static str {
+    sign(health_phase(health))
+}
+
+/// Says what a check of the machine found.
+pub fn health_word(health: &Health) -> &'static str {
+    match health {
+        Health::Good => "good",
+        Health::Warning => "warning",
+        Health::Problem => "problem",
+    }
 }
 
 /// Returns the class of a run's state.

@@ -11,6 +11,7 @@ mod frame;
 mod history;
 mod home;
 mod library;
+mod margin;
 mod output;
 mod plain;
 mod plans;
@@ -35,7 +36,7 @@ pub use plans::{PlanScreen, PlansScreen};
 pub use reader_marks::ReaderMarks;
 pub use run::{GraphScreen, RunScreen};
 pub use step::{AttemptWindow, StepScreen};
-pub use system::SystemScreen;
+pub use system::{DoctorScreen, SystemScreen};
 pub use timeline::TimelineScreen;
 
 /// A screen that can be drawn.

@@ -2,13 +2,13 @@
 
 use askama::Template;
 use planctl_api::wire::{
-    KeptDecision, KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState,
-    RunSummary,
+    PlanEditFinding, PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState, RunSummary,
 };
-use planctl_api::words;
+use planctl_api::{Problem, words};
 
 use crate::draw;
 use crate::frame::{Form, Frame, Tab};
+use crate::margin::PlacedFindings;
 
 /// One page of all plans.
 #[derive(Template)]
@@ -70,34 +70,34 @@ pub struct PlanScreen<'a> {
     /// The newest runs.
     runs: Vec<&'a RunSummary>,
     record: Record,
+    found: PlacedFindings<'a>,
+    /// Why the text that is shown was not verified.
+    unchecked: Option<&'a str>,
     /// For a reader who may run it.
     form: Option<Form<'a>>,
 }
 
 impl<'a> PlanScreen<'a> {
-    /// Prepares the page of a plan with one of its texts; `runs` are the newest of its workspace.
+    /// Prepares the page of a plan with one of its texts and what verification says of it, or why it says nothing; `runs` are the
+    /// newest of its workspace.
     pub fn new(
         frame: Frame<'a>,
         plan: &'a PlanSummary,
         (revision, revisions): (&'a RevisionPage, &'a RevisionList),
+        findings: Result<&'a [PlanEditFinding], &'a Problem>,
         runs: &'a RunList,
         form: Option<Form<'a>>,
     ) -> PlanScreen<'a> {
         let mut runs: Vec<_> = runs.runs.iter().filter(|run| run.plan == plan.plan).collect();
         let record = Record::of(&runs);
         runs.truncate(RUNS_MAX);
-        PlanScreen { frame, plan, revision, revisions, runs, record, form }
+        let found = PlacedFindings::of(&revision.source, findings.unwrap_or_default());
+        let unchecked = findings.err().map(|problem| &*problem.detail);
+        PlanScreen { frame, plan, revision, revisions, runs, record, found, unchecked, form }
     }
 
     /// Says that the text that is shown is the newest, which the plan's file may have.
     fn is_newest(&self) -> bool {
         self.revision.digest == self.plan.digest
-    }
-
-    /// Returns the newest decision about a text, and its word.
-    fn decided<'k>(&self, kept: &'k KeptRevision) -> Option<(&'static str, &'k KeptDecision)> {
-        let approved = kept.approved.as_ref().map(|decision| ("approved", decision));
-        let rejected = kept.rejected.as_ref().map(|decision| ("rejected", decision));
-        approved.into_iter().chain(rejected).max_by(|(_, a), (_, b)| a.at.cmp(&b.at))
     }
 }

@@ -3,7 +3,9 @@
 use askama::Template;
 use planctl_api::wire::messages::{DeliveryList, DeliveryView};
 use planctl_api::wire::work::{ServiceView, TokenList, TokenView, WorkerList, WorkerView};
-use planctl_api::wire::{DaemonState, DatabaseView, RoleWork, RoleWorkList};
+use planctl_api::wire::{
+    DaemonState, DatabaseView, DecisionLine, DecisionLog, DoctorView, RoleWork, RoleWorkList,
+};
 use planctl_api::words;
 
 use crate::draw;
@@ -41,7 +43,11 @@ pub struct SystemScreen<'a> {
     workers: Rows<'a, WorkerView>,
     /// The newest.
     deliveries: &'a [DeliveryView],
+    /// The newest.
+    decisions: &'a [DecisionLine],
     tokens: Option<Rows<'a, TokenView>>,
+    /// Says that its reader may look at the machine.
+    is_admin: bool,
     form: Option<Form<'a>>,
 }
 
@@ -51,7 +57,7 @@ impl<'a> SystemScreen<'a> {
         frame: Frame<'a>,
         (service, database): (&'a ServiceView, &'a DatabaseView),
         (roles, workers): (&'a RoleWorkList, &'a WorkerList),
-        deliveries: &'a DeliveryList,
+        (deliveries, decisions): (&'a DeliveryList, &'a DecisionLog),
         tokens: Option<&'a TokenList>,
         form: Option<Form<'a>>,
     ) -> SystemScreen<'a> {
@@ -62,10 +68,32 @@ impl<'a> SystemScreen<'a> {
             DaemonState::Stopping => "stopping",
         };
         let live = |list: &'a TokenList| list.tokens.iter().rev().filter(|token| token.live).collect();
+        let is_admin = tokens.is_some();
         let tokens = tokens.map(|list| Rows::of(live(list)));
         let roles = Rows::of(roles.roles.iter().collect());
         let workers = Rows::of(workers.workers.iter().collect());
-        let deliveries = &deliveries.deliveries;
-        SystemScreen { frame, service, state, database, roles, workers, deliveries, tokens, form }
+        SystemScreen {
+            frame,
+            service,
+            state,
+            database,
+            roles,
+            workers,
+            deliveries: &deliveries.deliveries,
+            decisions: &decisions.decisions,
+            tokens,
+            is_admin,
+            form,
+        }
     }
+}
+
+/// This machine, as it was looked at.
+#[derive(Template)]
+#[template(path = "doctor.html")]
+pub struct DoctorScreen<'a> {
+    /// The frame of the page.
+    pub frame: Frame<'a>,
+    /// The checks.
+    pub found: &'a DoctorView,
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use planctl_config::parse_duration;
+use planctl_lang::{budget_of, budget_words};
 
 /// Reads a number of tokens as people write it: `100k`, `1.5M`, `+2000`.
 pub fn parse_tokens(text: &str) -> Result<u64, String> {
@@ -40,6 +41,12 @@ pub fn parse_cost(text: &str) -> Result<u64, String> {
 /// Reads a span of time: `10m`, `+1h30m`.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     parse_duration(text.trim_start_matches('+'))
+}
+
+/// Reads the budget of a plan, as plans write it.
+pub fn plan_budget(text: &str) -> Result<String, String> {
+    let budget = budget_of(text).ok_or("expected a budget such as '200k tokens, $1.50, 20 minutes'")?;
+    Ok(format!("max {}", budget_words(budget)))
 }
 
 /// Reads a decimal number exactly, in parts of a power of ten.

@@ -21,8 +21,9 @@ use planctl_api::wire::draft_records::{DraftRecordCall, DraftRecordView, DraftTa
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::{
     AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
-    DatabaseView, Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView,
-    PromptList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
+    DatabaseView, Decided, EventLine, FollowUpView, KeptRevision, LibraryRuns, LogView, OutputView,
+    PlanDecisionView, PlanDiffView, PromptList, RevisionList, RunList, RunView, SaluteView, SessionView,
+    TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -158,14 +159,37 @@ impl Client {
     /// Approves a plan as it stands, verified with what will serve every role.
     pub async fn approve(&self, checked: &Checked, given: &Approving) -> Result<Decided, Failure> {
         let Approving { note, accept_changed, worker } = given.clone();
-        let call = DecideCall { plan: self.plan(checked, worker.as_ref()), note, accept_changed };
+        let plan = self.plan(checked, worker.as_ref());
+        let call = DecideCall { plan, note, accept_changed, repairs: None };
         self.api.post("/v1/plans/approve", &[], &call).await
+    }
+
+    /// Has the policy that approved a run approve the plan as a repair of it; a conflict says why that is left to a person.
+    pub async fn approve_repair(&self, checked: &Checked, run: Handle) -> Result<Decided, Failure> {
+        let (plan, repairs) = (self.plan(checked, None), Some(run.0.to_string()));
+        let call = DecideCall { plan, note: None, accept_changed: Vec::new(), repairs };
+        self.api.post("/v1/plans/approve", &[], &call).await
+    }
+
+    /// Returns the newest decision about a text, where this database has it.
+    pub async fn decided_about(&self, checked: &Checked) -> Result<Option<PlanDecisionView>, Failure> {
+        let plan = api::path_segment(&checked.path);
+        let list: Result<RevisionList, Failure> = self
+            .api
+            .get(&format!("/v1/plans/{plan}/revisions"), &[("workspace", self.workspace.as_str())])
+            .await;
+        let kept = match list {
+            Err(failure) if failure.exit == Exit::NotFound => return Ok(None),
+            list => list?.revisions,
+        };
+        let digest = checked.verification.digest.as_str();
+        Ok(kept.iter().find(|kept| kept.digest == digest).and_then(KeptRevision::decided))
     }
 
     /// Rejects a plan.
     pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, Failure> {
         let (plan, note) = (self.plan(checked, None), Some(note.to_owned()));
-        let call = DecideCall { plan, note, accept_changed: Vec::new() };
+        let call = DecideCall { plan, note, accept_changed: Vec::new(), repairs: None };
         self.api.post("/v1/plans/reject", &[], &call).await
     }
 

@@ -70,6 +70,16 @@ pub enum ModelError {
     },
 }
 
+/// Vectors, and what they took.
+pub struct Embedded {
+    /// One for each text, in the order of the texts.
+    pub vectors: Vec<Vec<f32>>,
+    /// Their tokens, where they were told.
+    pub tokens: Option<Tokens>,
+    /// Their price, in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
+}
+
 /// A model that can be asked.
 pub struct Model {
     name: String,
@@ -196,10 +206,13 @@ impl Model {
     /// # Errors
     ///
     /// [`ModelError`], one kind for each cause.
-    pub async fn embed(&self, texts: &[String], say: &dyn Fn(&str)) -> Result<Vec<Vec<f32>>, ModelError> {
+    pub async fn embed(&self, texts: &[String], say: &dyn Fn(&str)) -> Result<Embedded, ModelError> {
         let body = |_| wire::to_embed(&self.config, texts);
         let value = self.call(&body, false, VECTORS_BYTES_MAX, say).await?;
-        wire::vectors(&value, texts.len()).map_err(|message| ModelError::Malformed { message })
+        let vectors =
+            wire::vectors(&value, texts.len()).map_err(|message| ModelError::Malformed { message })?;
+        let tokens = wire::tokens_of_texts(&value);
+        Ok(Embedded { vectors, tokens, micro_usd: tokens.and_then(|tokens| self.cost(tokens)) })
     }
 
     async fn call(

@@ -336,9 +336,11 @@ impl Progress {
 impl Gate {
     fn read(data: &serde_json::Map<String, Value>) -> Gate {
         let found = data.get("found").and_then(Value::as_object).unwrap_or(data);
+        let tests = found.get("tests").and_then(|tests| Some((tests.get("passed")?, tests.get("least")?)));
+        let tests = tests.map(|(passed, least)| format!(" tests={passed}/{least}")).unwrap_or_default();
         let ending = match found.get("ending") {
             Some(ending) => match ending.get("how").and_then(Value::as_str) {
-                Some("exited") => format!(" exit={}", ending.get("code").unwrap_or(&Value::Null)),
+                Some("exited") => format!(" exit={}{tests}", ending.get("code").unwrap_or(&Value::Null)),
                 Some("signalled") => format!(" signal={}", ending.get("signal").unwrap_or(&Value::Null)),
                 Some(_) | None => String::new(),
             },

@@ -1,7 +1,7 @@
 //! The real agents, driven through planctl against model services of our own on loopback: `just agents`. The harness has their
 //! output in such cases, recorded, and its tests read it again.
 //!
-//! `agents serve MANNER` is such a service alone.
+//! `servers serve-models MANNER` is such a service alone.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(clippy::print_stdout, reason = "the table is what one runs it for")]
@@ -23,38 +23,32 @@ mod table;
 
 use std::path::PathBuf;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 
 use self::service::{Manner, Service};
 
-fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, rest @ ..] = words.as_slice()
-        && word == "serve"
-    {
-        return serve(rest);
-    }
-    let trials = vec![
-        Trial::test("the_service_answers_in_every_dialect", || {
+/// Returns the tests.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("agents::the_service_answers_in_every_dialect", || {
             service::answers_in_every_dialect();
             Ok(())
         }),
-        Trial::test("the_documentation_has_each_scenario", || {
+        Trial::test("agents::the_documentation_has_each_scenario", || {
             table::documentation_has_each_scenario();
             Ok(())
         }),
-        Trial::test("the_real_agents", || {
+        Trial::test("agents::the_real_agents", || {
             let folder = std::env::var_os("PLANCTL_AGENTS").ok_or("PLANCTL_AGENTS names no folder")?;
             table::play(&PathBuf::from(folder)).map_err(Into::into)
         })
         .with_ignored_flag(true),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    ]
 }
 
 /// Serves until it is ended, and prints what came of it at each line of standard input.
-fn serve(words: &[String]) {
-    let manner = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+pub fn serve(manner: &[&str]) {
+    let manner = match manner {
         ["lies"] => Manner::Lies,
         ["lies-at-first"] => Manner::LiesAtFirst,
         ["refuses", status] => Manner::Refuses(status.parse().unwrap()),

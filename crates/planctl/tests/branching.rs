@@ -6,15 +6,13 @@
     reason = "a test that meets what it does not expect has failed; the fixture is shared"
 )]
 
-#[path = "cli/fixture.rs"]
-mod fixture;
 #[path = "branching/folders.rs"]
 mod folders;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fixture::{Fixture, git};
+use crate::fixture::{Fixture, git};
 use rustix::process::Signal;
 
 /// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
@@ -226,6 +224,21 @@ fn n3_a_sub_plan_asks_for_its_own_approval_and_the_run_around_it_waits() {
     let said = fixture.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(fixture.path("inner").exists());
+}
+
+#[test]
+fn last_is_the_run_that_a_person_began_and_none_within_it() {
+    let fixture = nested("");
+    assert_eq!(fixture.planctl(&outer(NESTED_WORK)).code, 3);
+    let last = || fixture.json(&["status", "@last", "--json"])["run"].clone();
+    assert_eq!(last(), "outer-1", "the run within it began later");
+    assert!(fixture.planctl(&["why"]).out.contains("inner-1"), "what it waits for is told by its own name");
+    assert_eq!(fixture.planctl(&["approvals", "approve", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&["resume", "@last", "--no-wait"]).code, 0);
+    let fixture = nested("");
+    assert_eq!(fixture.planctl(&outer(NESTED_WORK)).code, 3);
+    assert_eq!(fixture.planctl(&["cancel", "@last"]).code, 0);
+    assert_eq!(fixture.json(&["status", "outer-1", "--json"])["state"], "cancelled");
 }
 
 #[test]

@@ -6,9 +6,6 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
-#[path = "support/place.rs"]
-mod support;
-
 #[path = "chaos/calls.rs"]
 mod calls;
 #[path = "chaos/nemesis.rs"]
@@ -26,13 +23,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::Place;
+use crate::support::chance::Chance;
 use calls::Sockets;
 use nemesis::{Daemon, Done, FAULTS};
 use planctl_config::Config;
 use planctl_server::database::Database;
 use serde_json::json;
-use support::Place;
-use support::chance::Chance;
 use workers::{Crew, Member};
 
 /// Leases of the daemons' own work; short, so that what is lost goes on soon.

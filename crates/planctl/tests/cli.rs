@@ -1,9 +1,20 @@
 //! The command line as people and scripts meet it: the real binary, a real Postgres, real workers in bash.
+//!
+//! One program holds the tests of several areas, since each program links the whole of planctl: those of `tests/cli/`, and a
+//! module for each area beside it.
 
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 #[path = "cli/fixture.rs"]
 mod fixture;
+
+mod branching;
+mod drafting;
+mod examples;
+mod flows;
+mod killed;
+mod lsp;
+mod readme;
 
 #[path = "cli/http.rs"]
 mod http;

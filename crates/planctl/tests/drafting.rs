@@ -12,13 +12,19 @@ mod goals;
 mod home;
 #[path = "drafting/judges.rs"]
 mod judges;
+#[path = "drafting/killed.rs"]
+mod killed;
 #[path = "drafting/models.rs"]
 mod models;
 #[path = "drafting/pieces.rs"]
 mod pieces;
+#[path = "drafting/repaired.rs"]
+mod repaired;
 #[path = "drafting/resolving.rs"]
 mod resolving;
-#[path = "support/schema.rs"]
-mod schema;
 #[path = "drafting/service.rs"]
 mod service;
+#[path = "drafting/traced.rs"]
+mod traced;
+
+use crate::fixture::schema;

@@ -6,10 +6,7 @@
     reason = "a test that meets what it does not expect has failed; the fixture is shared"
 )]
 
-#[path = "cli/fixture.rs"]
-mod fixture;
-
-use fixture::Fixture;
+use crate::fixture::Fixture;
 
 /// A plan with one step per contract, and what happens where it fails.
 fn plan(title: &str, steps: &[(&str, &str)]) -> String {

@@ -6,15 +6,12 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
-#[path = "support/place.rs"]
-mod support;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use support::chance::Chance;
-use support::history::{must_be_done, must_be_in_order};
-use support::{Going, PATIENCE, Place, goes_on_within};
+use crate::support::chance::Chance;
+use crate::support::history::{must_be_done, must_be_in_order};
+use crate::support::{self, Going, PATIENCE, Place, goes_on_within};
 
 /// How often planctl is killed in each life of a plan.
 const KILLS: usize = 20;

@@ -14,8 +14,6 @@
     reason = "a test that meets what it does not expect has failed; the fixture is shared"
 )]
 
-#[path = "cli/fixture.rs"]
-mod fixture;
 #[path = "killed/plans.rs"]
 mod plans;
 #[path = "killed/tickets.rs"]
@@ -26,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fixture::{Fixture, Going, Said};
+use crate::fixture::{self, Fixture, Going, Said};
 use rustix::process::Signal;
 use serde_json::Value;
 use tickets::Tickets;

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-#[path = "support/place.rs"]
-mod support;
-
 #[path = "mcp/client.rs"]
 mod client;
 #[path = "mcp/hostile.rs"]

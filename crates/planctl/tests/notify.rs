@@ -6,12 +6,6 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
-#[path = "support/place.rs"]
-mod support;
-
-#[path = "support/tty.rs"]
-mod tty;
-
 #[path = "notify/listener.rs"]
 mod listener;
 

@@ -6,9 +6,6 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
-#[path = "support/place.rs"]
-mod support;
-
 #[path = "outage/database.rs"]
 mod database;
 

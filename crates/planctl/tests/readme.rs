@@ -26,9 +26,6 @@ mod picture;
 mod scene;
 #[path = "readme/terminal.rs"]
 mod terminal;
-#[path = "support/tty.rs"]
-mod tty;
-
 use page::{Page, Piece};
 use scene::Scene;
 
@@ -108,7 +105,7 @@ fn every_transcript_shows_what_its_commands_print() {
         let players: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(play)).collect();
         players.into_iter().map(|player| player.join().unwrap()).collect()
     });
-    let help = "to show what is printed: PLANCTL_README=write cargo test -p planctl --test readme";
+    let help = "to show what is printed: PLANCTL_README=write cargo test -p planctl --test cli readme::";
     assert!(wrong.is_empty(), "{wrong}\n{help}");
 }
 

@@ -6,12 +6,6 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
-#[path = "support/place.rs"]
-mod support;
-
-#[path = "support/tls.rs"]
-mod tls;
-
 #[path = "team/hosts.rs"]
 mod hosts;
 

@@ -1,11 +1,8 @@
 //! Tools of MCP servers, with the real planctl and real servers over standard streams: this program is the server, too
-//! (`tools serve MANNER LOG`).
+//! (`servers serve-tools MANNER LOG`).
 
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
-#[path = "cli/fixture.rs"]
-#[allow(dead_code, reason = "the command line's own tests need more of it")]
-mod fixture;
 #[path = "tools/listing.rs"]
 mod listing;
 #[path = "tools/place.rs"]
@@ -21,30 +18,26 @@ mod server;
 #[path = "tools/web.rs"]
 mod web;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 
-fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, manner, log] = words.as_slice()
-        && word == "serve"
-    {
-        return server::serve(manner, log);
-    }
+pub use server::serve;
+
+/// Returns the tests.
+pub fn trials() -> Vec<Trial> {
     let trials = listing::trials()
         .into_iter()
         .chain(running::trials())
         .chain(resolved::trials())
         .chain(web::trials())
         .map(|(name, test)| {
-            Trial::test(name, move || {
+            Trial::test(format!("tools::{name}"), move || {
                 test();
                 Ok(())
             })
         });
-    let published = Trial::test("published_servers_run_behind_calls", || {
+    let published = Trial::test("tools::published_servers_run_behind_calls", || {
         published::published_servers();
         Ok(())
     });
-    let trials = trials.chain([published.with_ignored_flag(true)]).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials.chain([published.with_ignored_flag(true)]).collect()
 }

@@ -143,6 +143,9 @@ pub struct AskPage {
     pub unfit: Option<String>,
     /// The contract of the step.
     pub contract: Option<ContractView>,
+    /// Says that the step is a call of a tool, and `contract` the call as the plan has it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_call: bool,
     /// The newest failure.
     pub failure: Option<FailureView>,
     /// Says that the step's contract passed before the work, so that its pass proves nothing.

@@ -97,6 +97,16 @@ pub struct WorkView {
     pub session: Option<String>,
 }
 
+/// How many tests passed, beside how many had to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct TestsView {
+    /// How many passed by the reports that the contract wrote.
+    pub passed: u32,
+    /// How many had to.
+    pub least: u32,
+}
+
 /// The result of one gate.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -118,6 +128,9 @@ pub struct GateView {
     pub ending: String,
     /// The exit code, where it exited.
     pub exit_code: Option<i32>,
+    /// The tests by its reports, where its step asks for some and it gave its exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestsView>,
     /// How long it ran, in seconds.
     pub seconds: f64,
     /// The isolation tier that held: `0`, `1a`, `1b` or `2`.

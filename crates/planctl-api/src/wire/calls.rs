@@ -109,6 +109,9 @@ pub struct DecideCall {
     /// `FILE@DIGEST`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept_changed: Vec<String>,
+    /// The id of the run that the plan repairs: a policy approves it in the caller's place, or nothing is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<String>,
 }
 
 /// Compares two texts of a plan.

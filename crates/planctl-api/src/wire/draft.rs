@@ -53,8 +53,11 @@ pub struct DraftRevisionView {
     pub run: String,
     /// The ask that holds it; null where it is paused.
     pub ask: Option<u64>,
-    /// Says that a person approved the plan, and the run goes on with it.
+    /// Says that the plan is approved, and the run goes on with it.
     pub approved: bool,
+    /// The policy that approved it; null where a person did, or nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_policy: Option<String>,
 }
 
 /// Where a draft stands.

@@ -37,7 +37,15 @@ pub struct PlanEditCheck {
     pub diff: PlanDiffView,
 }
 
-/// One finding about an edited text.
+/// The findings about a kept text, as it would run where its plan lies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PlanFindings {
+    /// The findings, in the order of the text.
+    pub findings: Vec<PlanEditFinding>,
+}
+
+/// One finding about a text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PlanEditFinding {

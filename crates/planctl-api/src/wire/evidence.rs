@@ -60,6 +60,9 @@ pub struct ContractView {
     pub command: String,
     /// The exit code that passes.
     pub exit_code: u8,
+    /// How many tests have to pass by the reports that it writes; absent where none are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_tests: Option<u32>,
     /// How long one evaluation may take, in seconds.
     pub timeout_seconds: f64,
     /// The judge that is asked about the work once the command has passed.
@@ -73,6 +76,7 @@ impl ContractView {
         ContractView {
             command: contract.command.clone(),
             exit_code: contract.expect,
+            min_tests: contract.min_tests,
             timeout_seconds: contract.timeout.as_secs_f64(),
             judge: contract.judge.as_deref().map(|judge| JudgeView {
                 by: judge.by.clone(),
@@ -80,6 +84,14 @@ impl ContractView {
                 alone: contract.is_judged_alone(),
             }),
         }
+    }
+
+    /// Says what passes beside the command: `exit code 0, at least 12 tests`.
+    pub fn passes_with(&self) -> String {
+        let tests = self
+            .min_tests
+            .map(|least| format!(", at least {}", crate::words::counted(least as usize, "test")));
+        format!("exit code {}{}", self.exit_code, tests.unwrap_or_default())
     }
 }
 

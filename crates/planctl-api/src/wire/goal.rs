@@ -1,6 +1,6 @@
 //! A goal in pieces, and the graph of them.
 
-use crate::wire::draft::DraftRevisionView;
+use crate::wire::draft::{DraftRevisionView, DraftSpentView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,8 @@ pub struct GoalView {
     pub considered: Vec<ConsideredView>,
     /// The intents.
     pub intents: Vec<IntentView>,
+    /// The usage of breaking it up.
+    pub spent: DraftSpentView,
 }
 
 /// A strategy that was considered.
@@ -53,7 +55,7 @@ pub struct IntentView {
 }
 
 /// The answer of `goal graph --json`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GoalGraphView {
     /// The goal, whose id is `G`.
@@ -62,6 +64,8 @@ pub struct GoalGraphView {
     pub intents: Vec<IntentView>,
     /// Their relations.
     pub edges: Vec<GoalEdgeView>,
+    /// The usage of breaking it up.
+    pub spent: DraftSpentView,
 }
 
 /// A relation of two intents.
@@ -94,6 +98,8 @@ pub struct GoalResolveView {
     pub asks: Vec<GoalAskView>,
     /// Errors and warnings.
     pub findings: Vec<GoalFindingView>,
+    /// The usage so far, of breaking it up, too.
+    pub spent: DraftSpentView,
     /// The revision of a run that a mended plan was offered as; null where no run waits for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<DraftRevisionView>,

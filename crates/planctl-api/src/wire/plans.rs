@@ -89,6 +89,29 @@ pub struct KeptDecision {
     pub note: Option<String>,
 }
 
+/// The newest decision about a text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PlanDecisionView {
+    /// `approved` or `rejected`.
+    #[schemars(extend("enum" = ["approved", "rejected"]))]
+    pub decision: String,
+    /// The person, the time and the reason.
+    #[serde(flatten)]
+    pub given: KeptDecision,
+}
+
+impl KeptRevision {
+    /// Returns the newest decision about it.
+    pub fn decided(&self) -> Option<PlanDecisionView> {
+        let given = |word: &str, given: &Option<KeptDecision>| {
+            Some(PlanDecisionView { decision: word.to_owned(), given: given.clone()? })
+        };
+        let both = [given("approved", &self.approved), given("rejected", &self.rejected)];
+        both.into_iter().flatten().max_by(|a, b| a.given.at.cmp(&b.given.at))
+    }
+}
+
 /// A kept revision with its text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -154,6 +177,9 @@ pub struct PlanView {
     pub defaults: Vec<DefaultView>,
     /// The isolation that contracts run in.
     pub isolation: String,
+    /// The newest decision about this text, as far as a database knows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<PlanDecisionView>,
     /// The approval policies' words on it, a line for each; none where there are no policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,

@@ -7,7 +7,7 @@ use super::{Reader, Value, is_role};
 use crate::layer::Layer;
 use crate::policy::ApprovalPolicy;
 
-const KEYS: [&str; 5] = ["plans", "budget", "steps", "roles", "contracts"];
+const KEYS: [&str; 6] = ["plans", "budget", "steps", "roles", "contracts", "repairs"];
 
 impl Reader<'_> {
     pub(super) fn policies(&mut self, value: &Value<'_>, layer: &mut Layer) {
@@ -37,7 +37,8 @@ impl Reader<'_> {
     }
 
     fn policy(&mut self, name: &str, value: &Value<'_>) -> Option<ApprovalPolicy> {
-        let (mut plans, mut budget, mut steps, mut roles, mut contracts) = (None, None, None, None, None);
+        let (mut plans, mut budget, mut steps, mut repairs) = (None, None, None, None);
+        let (mut roles, mut contracts) = (None, None);
         for (key, value) in self.table(value, &format!("approval.{name}")) {
             match key.get_ref().as_ref() {
                 "plans" => plans = self.plans(value),
@@ -51,6 +52,7 @@ impl Reader<'_> {
                     }
                 }
                 "steps" => steps = self.count(value),
+                "repairs" => repairs = self.count(value),
                 "roles" => {
                     let names = self.strings(value, "a list of roles: [\"coder\"]");
                     for name in names.iter().flatten().filter(|name| !is_role(name)) {
@@ -63,6 +65,6 @@ impl Reader<'_> {
             }
         }
         let plans = plans.filter(|plans| !plans.is_empty())?;
-        Some(ApprovalPolicy { plans, budget: budget?, steps, roles, contracts })
+        Some(ApprovalPolicy { plans, budget: budget?, steps, roles, contracts, repairs })
     }
 }

@@ -263,7 +263,7 @@ pub(super) fn after_interruption(transition: &mut Transition<'_>, node: &NodeId)
     agent_item(transition, node, transition.now)
 }
 
-/// Runs the gate once more, at once, after our own stop: it told nothing about the work.
+/// Runs the gate once more, at once, after our own stop, which says nothing about the work.
 pub(super) fn gate_after_interruption(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
     if !count_interruption(transition, node)? {
         return Ok(());

@@ -138,6 +138,7 @@ fn signature(failure: &Failure) -> u64 {
         Failing::SubPlan { end, .. } => format!("{end:?}"),
         Failing::Unconfirmed { .. } => "unconfirmed".to_owned(),
         Failing::Unobserved { message } => format!("unobserved {message}"),
+        Failing::TooFewTests { .. } => "too few tests".to_owned(),
         // A judge says the same thing in other words each time.
         Failing::Judged { .. } => "judged".to_owned(),
     };

@@ -245,7 +245,7 @@ pub struct Tally {
     pub deliveries: u16,
     /// Interruptions of the newest attempt's work or gate, or of the newest rehearsal, by our own stops.
     pub interruptions: u16,
-    /// Gates of the newest attempt, or of the newest rehearsal, that told nothing.
+    /// How many gates of the newest attempt, or of the newest rehearsal, were inconclusive.
     pub repeats: u16,
     /// Rehearsals of the contract; of a checkpoint, how often the workspace was to be recorded or restored.
     #[serde(default, skip_serializing_if = "super::is_none_yet")]

@@ -237,7 +237,7 @@ fn counts_none(line: &str) -> bool {
     })
 }
 
-/// Tells lines that tell nothing: blank ones, bars, comments, gutters of quoted source, notes, what passed.
+/// Recognizes lines that say nothing about a failure: blank ones, bars, comments, gutters of quoted source, notes, what passed.
 fn is_noise(line: &str) -> bool {
     let line = line.trim();
     let is_bar = |c: char| {

@@ -211,3 +211,49 @@ fn p_71_a_judge_that_would_use_more_than_is_left_waits_for_more_budget_and_the_r
         ",
     );
 }
+
+#[test]
+fn a06_too_few_tests_fail_an_attempt_whose_command_gave_its_exit_code() {
+    talk(
+        "
+        plan  a: task tests 12 retry 3 abort
+        approved
+        -> clock admitted               a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 tests 11 of 12  a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0     a#2 failed; a#3 to coder, told #2 failed
+        -> agent reported a#3           a#3 to harness
+        -> harness found a#3 exit 1     a#3 failed; a#4 to coder, told #3 failed
+        -> agent reported a#4           a#4 to harness
+        -> harness found a#4 exit 0 tests 12 of 12  a#4 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a06_the_contract_says_how_many_tests_have_to_pass_and_not_the_evidence() {
+    talk(
+        "
+        plan  a: task tests 12 retry 1 abort
+        approved
+        -> clock admitted               a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 tests 3 of 2  a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0 tests 12 of 2  a#2 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a06_a_contract_whose_tests_are_too_few_before_the_work_is_red() {
+    talk(
+        "
+        plan  a: task tests 12 red-first deny
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness rehearsed a#0 exit 0 tests 11 of 12  a red before the work; a#1 to coder
+        ",
+    );
+}

@@ -91,7 +91,7 @@ impl Drawn {
         let mut on_exhausted = Outcome::Failed;
         let mut red_first = RedFirst::Off;
         let mut guard = false;
-        let mut judge = None;
+        let (mut judge, mut min_tests) = (None, None);
         let (mut is_confirmed, mut has_command) = (false, true);
         let mut check = None;
         let mut pace = Vec::new();
@@ -108,6 +108,7 @@ impl Drawn {
                     red_first = RedFirst::ALL.into_iter().find(|policy| policy.word() == *word).unwrap();
                 }
                 "guard" => guard = true,
+                "tests" => min_tests = Some(number(fields.next().unwrap()) as u32),
                 "judged" => judge = Some(Box::new(judge_of_all())),
                 "judged-once-approved" => judge = Some(Box::new(Judge { approval: true, ..judge_of_all() })),
                 "judged-alone" => (judge, has_command) = (Some(Box::new(judge_of_all())), false),
@@ -143,7 +144,7 @@ impl Drawn {
         let mut task =
             Task { on_exhausted, pace, excludes, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
-        task.contract.judge = judge;
+        (task.contract.judge, task.contract.min_tests) = (judge, min_tests);
         if !has_command {
             task.contract.command.clear();
         }
@@ -331,6 +332,7 @@ fn contract(name: &str) -> Contract {
         timeout: Duration::from_secs(600),
         guard: false,
         red_first: RedFirst::Off,
+        min_tests: None,
         judge: None,
     }
 }

@@ -8,7 +8,7 @@ use planctl_engine::{
     ClockEvent, Conflict, Day, DayScope, Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault,
     FaultKind, FileChange, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId,
     Judgement, NodeId, Observation, Outcomes, Overrun, PromptToJudge, Report, Reserved, Resources, Role, Run,
-    RunId, Spent, Tampering, TimerId, Timestamp, Usage,
+    RunId, Spent, Tampering, TestCount, TimerId, Timestamp, Usage,
 };
 
 use super::plan::number;
@@ -202,6 +202,10 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
                 usage: usage(used),
             }));
         }
+        ["exit", code, "tests", passed, "of", least, ..] => {
+            evidence.ending = Ending::Exited { code: number(code) as i32 };
+            evidence.tests = Some(TestCount { passed: number(passed) as u32, least: number(least) as u32 });
+        }
         ["exit", code, ..] => evidence.ending = Ending::Exited { code: number(code) as i32 },
         ["signal", signal] => evidence.ending = Ending::Signalled { signal: number(signal) as i32 },
         ["timeout"] => evidence.ending = Ending::TimedOut,
@@ -284,6 +288,7 @@ pub fn evidence(contract: Digest, code: i32) -> Evidence {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
+        tests: None,
         judgement: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Trouble that is nobody's fault: lost workers, our own stops, gates that tell nothing, runs that stand still.
+//! Trouble that is nobody's fault: lost workers, our own stops, inconclusive gates, runs that stand still.
 
 use planctl_engine::view;
 

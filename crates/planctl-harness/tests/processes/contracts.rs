@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use planctl_engine::{Contract, Ending, Evidence, FileChange, HarnessResult, Inconclusive, Tier, Verdict};
-use planctl_harness::{Baseline, ContractRunner, PATH_DEFAULT, digest_of};
+use planctl_harness::{Baseline, ContractRunner, Isolation, PATH_DEFAULT, digest_of};
 
 use super::support::{alive, block_on, spawner};
 use crate::trials;
@@ -18,6 +18,8 @@ pub fn tests() -> Vec<Trial> {
         a8_a_fake_grep_in_the_workspace_is_not_found,
         a9_no_interpreter_variable_arrives,
         a10_a_repositorys_own_git_configuration_starts_nothing,
+        a06_only_reports_of_this_evaluation_count_and_only_with_its_exit_code,
+        a06_tests_are_counted_at_every_tier,
         a11_output_is_never_read_for_meaning,
         p_41_x_20_a_timed_out_contract_leaves_nothing,
         x_15_bash_without_pipefail_or_errexit,
@@ -417,4 +419,51 @@ fn a17_a_contract_that_kills_its_parent_passes_nothing() {
     let found = place.found(&contract("kill -9 $PPID; exit 0", 0), Baseline::default());
     assert_eq!(found, HarnessResult::Nothing(Inconclusive::Interrupted));
     assert_eq!(place.verdict("true"), Verdict::Passed, "the next gate has a new guardian");
+}
+
+/// A contract of a step that asks for two tests.
+fn counted(command: &str) -> Contract {
+    Contract { min_tests: Some(2), ..contract(command, 0) }
+}
+
+fn a06_only_reports_of_this_evaluation_count_and_only_with_its_exit_code() {
+    let place = Place::new();
+    let shows = |command: &str| {
+        let contract = counted(command);
+        let evidence = place.evidence(&contract);
+        (evidence.tests.map(|tests| (tests.passed, tests.least)), contract.judge(&evidence).unwrap())
+    };
+    let writes = |report: &str| format!("printf '{report}' > \"$PLANCTL_REPORTS/a.tap\"");
+    assert_eq!(shows(&writes("ok 1\\nok 2\\n")), (Some((2, 2)), Verdict::Passed));
+    assert_eq!(
+        shows("test -z \"$(ls -A \"$PLANCTL_REPORTS\")\""),
+        (Some((0, 2)), Verdict::Failed),
+        "an old one"
+    );
+    assert_eq!(shows(&writes("ok 1\\nnot ok 2\\n")), (Some((1, 2)), Verdict::Failed));
+    assert_eq!(shows("printf 'ok 1\\nok 2\\n'"), (Some((0, 2)), Verdict::Failed), "A11: output is no report");
+    assert_eq!(shows(&format!("{}; exit 1", writes("ok 1\\nok 2\\n"))), (None, Verdict::Failed));
+    let python = "import os; os._exit(0)";
+    assert_eq!(shows(&format!("python3 -c '{python}'")), (Some((0, 2)), Verdict::Failed));
+    assert_eq!(place.verdict("test -z \"${PLANCTL_REPORTS+x}\""), Verdict::Passed, "nobody asks for tests");
+}
+
+fn a06_tests_are_counted_at_every_tier() {
+    let scratch = tempfile::tempdir().unwrap();
+    for tier in [Tier::SameUser].into_iter().chain(super::sandbox::offered()) {
+        let folder = tempfile::tempdir().unwrap();
+        let runner =
+            ContractRunner::new(spawner().with_scratch(scratch.path()), folder.path(), None, []).unwrap();
+        let place =
+            Place { folder, runner: runner.with_isolation(Isolation { tier, ..Isolation::default() }) };
+        let contract = counted(
+            "mkdir \"$PLANCTL_REPORTS/unit\" && printf 'ok 1\\nok 2\\n' > \"$PLANCTL_REPORTS/unit/a.tap\"",
+        );
+        let evidence = place.evidence(&contract);
+        assert_eq!(
+            (evidence.isolation, contract.judge(&evidence)),
+            (tier, Some(Verdict::Passed)),
+            "{evidence:?}"
+        );
+    }
 }

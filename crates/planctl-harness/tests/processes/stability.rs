@@ -61,6 +61,7 @@ impl Place {
             timeout: Duration::from_secs(20),
             guard: false,
             red_first: planctl_engine::RedFirst::Off,
+            min_tests: None,
             judge: None,
         };
         for mark in ["running", "done"] {

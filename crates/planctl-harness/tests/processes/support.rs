@@ -36,6 +36,7 @@ pub fn contract(command: &str, timeout: Duration) -> Contract {
         timeout,
         guard: false,
         red_first: RedFirst::Off,
+        min_tests: None,
         judge: None,
     }
 }

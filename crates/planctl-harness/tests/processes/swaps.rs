@@ -68,6 +68,7 @@ fn no_verdict_is_of_a_text_that_was_not_approved_while_entries_are_swapped_at_1_
             timeout: Duration::from_secs(20),
             guard: false,
             red_first: planctl_engine::RedFirst::Off,
+            min_tests: None,
             judge: None,
         };
         let runner = ContractRunner::new(spawner.clone(), folder.path(), None, []).unwrap();

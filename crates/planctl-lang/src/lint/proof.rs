@@ -4,8 +4,11 @@ use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status, Trait};
 use crate::text::{Span, escape};
-use crate::tree::ContractTree;
 use crate::tree::workflow::Kind;
+use crate::tree::{ContractTree, StepTree};
+
+/// The variable that names the folder of reports to a contract.
+const REPORTS: &str = "PLANCTL_REPORTS";
 
 pub(super) const LINT: Lint =
     Lint { codes: &[Code::P104, Code::P110, Code::P113], needs: Needs::Text, check };
@@ -32,7 +35,24 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             }
         }
         lint_masked(contract, script, found);
+        lint_reports(step, contract, found);
     });
+}
+
+// Tests are counted by reports alone. A program that the contract runs may know the folder, so this is no certainty.
+fn lint_reports(step: &StepTree, contract: &ContractTree, found: &mut Vec<Diagnostic>) {
+    let Some(least) = step.min_tests.as_ref().filter(|_| !contract.command.contains(REPORTS)) else { return };
+    let message = format!(
+        "the contract hardly can pass: it writes no report of the {} tests that have to pass",
+        least.value
+    );
+    let without = Diagnostic::new(Code::P113, message)
+        .at(least.span, "counted by the reports in `$PLANCTL_REPORTS`")
+        .at(contract.span, "names no such report");
+    found.push(without.help(
+        "have the tests write one: `pytest --junitxml=\"$PLANCTL_REPORTS/tests.xml\"`, `go test -json ./... > \
+         \"$PLANCTL_REPORTS/go.json\"`, `cargo test > \"$PLANCTL_REPORTS/cargo.txt\"`",
+    ));
 }
 
 // `[ -f x`: bash says that the bracket is missing, and the test fails whatever is there.

@@ -293,6 +293,13 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
             "make it a step of its own behind this one, with `**type:** call`; or delete it, or the type",
         ));
     }
+    if let Some(least) = step.min_tests.as_ref().filter(|_| !runs) {
+        let message = format!("no tests are counted at a step of `type: {word}`");
+        let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
+        found.push(
+            dropped.at(least.span, "").help("make it a field of the step whose contract runs the tests"),
+        );
+    }
     if let Some(task) = step.task.as_ref().filter(|_| !is_told) {
         let message = format!("nobody is given the task of a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
@@ -408,12 +415,8 @@ fn not_supported_yet(field: &str, what: &str, span: Span) -> Diagnostic {
 }
 
 fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let spans = [
-        ("gate", "a gate of another kind", step.gate.as_ref().map(|field| field.span)),
-        ("min_tests", "a least number of tests", step.min_tests.as_ref().map(|field| field.span)),
-    ];
-    for (field, what, span) in spans {
-        found.extend(span.map(|span| not_supported_yet(field, what, span).help("delete the field")));
+    if let Some(gate) = &step.gate {
+        found.push(not_supported_yet("gate", "a gate of another kind", gate.span).help("delete the field"));
     }
 }
 

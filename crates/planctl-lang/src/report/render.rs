@@ -148,6 +148,9 @@ fn show_step(
     if let Some(deadline) = step.ask_deadline.as_ref().or(tree.ask_deadline.as_ref()) {
         settings.push(setting("ask_deadline", Some(ask_deadline_words(deadline.value)), "waits for ever"));
     }
+    if let Some(least) = &step.min_tests {
+        settings.push(setting("min_tests", Some(least.value.to_string()), "none"));
+    }
     for (name, said) in [("judge", &step.judge), ("judge_by", &step.judge_by)] {
         if let Some(said) = said {
             settings.push(setting(name, Some(said.value.clone()), "none"));

@@ -93,7 +93,8 @@ pub(crate) fn on_fail(text: &str) -> Result<OnFail, Unread> {
     let lower = text.trim().trim_end_matches('.').to_lowercase();
     let (first, rest) = split_then(&lower);
     if let Some(inner) = first.strip_prefix("retry").map(str::trim) {
-        let retries = retries(inner).map_err(|unread| unread.of(first))?;
+        let retries =
+            retries(inner).map_err(|unread| if unread.part.is_none() { unread.of(first) } else { unread })?;
         let then = match rest {
             None => None,
             Some(rest) if rest.starts_with("retry") => {
@@ -128,9 +129,14 @@ pub(crate) fn on_fail_of(text: &str) -> Option<OnFail> {
 }
 
 fn retries(inner: &str) -> Result<u16, Unread> {
-    let Some(number) = inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).map(str::trim) else {
+    let Some((number, after)) = inner.strip_prefix('(').and_then(|rest| rest.split_once(')')) else {
         return Err(Unread::new("the number of retries stands in parentheses: `retry(2)`", POLICY));
     };
+    let (number, after) = (number.trim(), after.trim());
+    if !after.is_empty() {
+        let after_shown = crate::text::escape(after);
+        return Err(Unread::new(format!("no `, then` stands before `{after_shown}`"), POLICY).of(after));
+    }
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match number.parse::<u16>() {
         Ok(count) if digits && (1..=RETRIES_MAX).contains(&count) => Ok(count),

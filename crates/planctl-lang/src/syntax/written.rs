@@ -232,6 +232,7 @@ values! {
     bool: ValueForm::Flag, values::flag, bool::to_string;
     u8: ValueForm::Whole(0, 255), |text| values::whole(text)?.try_into().ok(), u8::to_string;
     u16: ValueForm::Whole(0, 65_535), |text| values::whole(text)?.try_into().ok(), u16::to_string;
+    u32: ValueForm::Whole(0, 4_294_967_295), |text| values::whole(text)?.try_into().ok(), u32::to_string;
     Duration: ValueForm::Duration, |text| values::seconds(text).map(Duration::from_secs), |time| format!("{}s", time.as_secs());
     OnFail: ValueForm::Policy, values::on_fail_of, OnFail::to_string;
     AskDeadline: ValueForm::AskDeadline, |text| values::ask_deadline(text).ok(),

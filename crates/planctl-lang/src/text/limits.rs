@@ -12,3 +12,5 @@ pub const RETRIES_MAX: u16 = 20;
 pub const MAX_VISITS: u16 = 10;
 /// Retries where the plan says nothing (DESIGN 3).
 pub const RETRIES: u16 = 2;
+/// The most tests that a step may ask for.
+pub(crate) const TESTS_MAX: u32 = 1_000_000;

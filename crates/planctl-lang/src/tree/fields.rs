@@ -378,6 +378,14 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "yes",
     },
     FieldHelp {
+        name: "min_tests",
+        label: "min_tests",
+        meaning: "How many tests must pass by the reports that the contract writes into `$PLANCTL_REPORTS`.",
+        default: "none",
+        values: &[],
+        example: "12",
+    },
+    FieldHelp {
         name: "judge",
         label: "judge",
         meaning: "What a model is asked about the work once the contract has passed. Its no fails the attempt.",
@@ -432,8 +440,8 @@ mod tests {
     use super::*;
     use crate::tree::Field;
 
-    /// Fields that are read and refused (P017): nothing to offer yet.
-    const REFUSED: [&str; 2] = ["gate", "min_tests"];
+    /// The field that is read and refused (P017): nothing to offer yet.
+    const REFUSED: [&str; 1] = ["gate"];
 
     #[test]
     fn every_field_that_is_supported_has_its_words_once() {

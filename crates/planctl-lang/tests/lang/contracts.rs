@@ -128,6 +128,24 @@ fn contracts_that_can_not_pass_are_found() {
 }
 
 #[test]
+fn a06_a_contract_that_counts_tests_and_writes_no_report_is_found() {
+    let counted = |command: &str| {
+        let text = with("test -f one.txt", command).replacen(
+            "exit_code == 0",
+            "exit_code == 0\n\n**min_tests:** 3",
+            1,
+        );
+        found(&text).into_iter().find(|found| found.code == P113)
+    };
+    let without = counted("test -f one.txt").expect("a finding");
+    assert!(without.message.contains("writes no report of the 3 tests"), "{without:?}");
+    assert_eq!(counted("test -f one.txt > \"$PLANCTL_REPORTS/a.tap\""), None);
+    let asks = with("**task:**", "**type:** human\n**min_tests:** 3\n**task:**");
+    let idle = found(&asks).into_iter().find(|found| found.message.contains("no tests are counted"));
+    assert_eq!(idle.map(|found| found.code), Some(Code::P015));
+}
+
+#[test]
 fn failures_that_do_not_count_are_found() {
     all_are(
         &[

@@ -269,7 +269,7 @@ fn the_json_of_a_verification_is_that_of_the_design() {
 
 #[test]
 fn fields_that_come_later_are_refused_and_never_ignored() {
-    let fields = ["**gate:** strict", "**min_tests:** 3", "**workspace:** worktree"];
+    let fields = ["**gate:** strict", "**workspace:** worktree"];
     for field in fields {
         let text = crate::sample::with("**subscriptions:**", &format!("{field}\n**subscriptions:**"));
         let refused: Vec<_> =

@@ -68,6 +68,30 @@ fn every_kind_of_node_is_lowered() {
 }
 
 #[test]
+fn a06_each_language_says_how_many_tests_have_to_pass_and_keeps_it_in_the_others() {
+    let text = format!("digraph G {{ start a [{STEP}, min_tests=12] exit start -> a -> exit }}");
+    let source = Source::new("plan.dot", text);
+    let (workflows, _) = check(&source, Language::Dot);
+    let (json, markdown) = (to_json(&workflows[0]).to_string(), to_markdown(&workflows[0]).text);
+    for (name, text) in [("plan.dot", source.text()), ("plan.json", &json), ("plan.md", &markdown)] {
+        let graph = verify(&Source::new(name, text), &Facts::default(), &Levels::default()).graph;
+        let graph = graph.unwrap_or_else(|| panic!("{name}:\n{text}"));
+        let counted: Vec<u32> =
+            graph.nodes().iter().filter_map(|node| node.task()?.contract.min_tests).collect();
+        assert_eq!(counted, [12], "{name}:\n{text}");
+    }
+    let refused = check(
+        &Source::new("plan.dot", "digraph G { start a [min_tests=0] exit start -> a -> exit }"),
+        Language::Dot,
+    )
+    .1;
+    assert!(
+        refused.iter().any(|found| found.is_error() && found.message.contains("min_tests")),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn r1_a10_retries_are_the_nodes_own_else_the_graphs_else_none() {
     let graph = dot(&format!(
         "default_max_retry=3 start a [{STEP}] b [{STEP}, max_retries=0] c [{STEP}, on_fail=\"retry(1), then abort\"] exit start -> a -> b -> c -> exit"

@@ -433,6 +433,7 @@ fn row_42_the_word_that_is_wrong_is_pointed_at() {
         ("retyr(2), then abort", "retyr(2)", "did you mean `retry(2), then abort`?"),
         ("retry(99), then abort", "retry(99)", "write `retry(N)`"),
         ("retry(1), then retry(2)", "retry(2)", "write `retry(N)`"),
+        ("retry(2) -> escalate", "-> escalate", "write `retry(N)`"),
     ] {
         let text = with("retry(2), then escalate", policy);
         let refused = expect(&text, &expected(P015, Error, "`**on_fail:**` can't be read", 26));

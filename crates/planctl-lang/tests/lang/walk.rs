@@ -102,6 +102,7 @@ fn said(
                 protected: BTreeMap::new(),
                 tampered: Vec::new(),
                 stragglers: 0,
+                tests: None,
                 judgement: None,
             };
             Ok(Event::Harness(HarnessEvent { at, found: HarnessResult::Evidence(Box::new(evidence)) }))

@@ -12,14 +12,24 @@ use crate::write::{fence, heading, one_line, safe, task, yaml};
 
 /// Writes the plan. Each step says which intent of the goal it serves; `files` has the file of each plan of the library, relative to
 /// the workspace.
-pub fn write_plan(goal: &str, owner: &str, planned: &Planned, files: &BTreeMap<String, String>) -> String {
+pub fn write_plan(
+    goal: &str,
+    owner: &str,
+    budget: Option<&str>,
+    planned: &Planned,
+    files: &BTreeMap<String, String>,
+) -> String {
     let title: String = one_line(goal).chars().take(100).collect();
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
+        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n",
         yaml(owner),
         heading(&title),
         safe(&one_line(goal))
     );
+    if let Some(budget) = budget {
+        text.push_str(&format!("**Budget:** {}\n", one_line(budget)));
+    }
+    text.push_str("\n## Steps\n");
     for (at, step) in planned.steps.iter().enumerate() {
         write_step(&mut text, at, step, &planned.steps, files);
     }

@@ -144,9 +144,17 @@ fn hostile(number: usize) -> (String, &'static str) {
     }
 }
 
+/// The memory of this process, in KiB.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc is mounted");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the kernel counts memory");
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number of KiB")
+}
+
 #[test]
 fn a_thousand_hostile_answers_are_refused_each_with_its_fault_and_keep_little_memory() {
     for number in 0..1_000 {
+        assert!(resident_kib() < 100 << 10, "{number}: {} KiB", resident_kib());
         let (text, says) = hostile(number);
         let mut conversation = conversation(GOAL);
         conversation.apply_answer(Asked::Writer, Answer::new(&text));

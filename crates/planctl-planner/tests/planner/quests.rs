@@ -92,6 +92,7 @@ fn m_39a_an_agent_writes_it_with_a_standard_library_alone_once_a_person_approves
     let text = write_plan(
         "filter items",
         "me",
+        None,
         &planned(&[intent("filter items")], &resolver, &decisions),
         &BTreeMap::new(),
     );

@@ -551,7 +551,7 @@ fn a_plan_of_the_library_serves_an_intent_as_a_sub_plan_where_the_resolution_put
     assert_eq!(tried.candidates[0].why, "2 of its triggers, and it asks for 2: release, publish crate");
     assert_eq!(tried.candidates[1].capability, "plan:other");
     let files = BTreeMap::from([("release".to_owned(), "plans/to release.md".to_owned())]);
-    let text = write_plan("list issues and release", "me", &planned, &files);
+    let text = write_plan("list issues and release", "me", None, &planned, &files);
     let step = "### 1. Publish the crate of the release\n\n**type:** sub-plan\n**needs:** none\n\
                 **intent:** I1: publish the crate of the release\n**plan:** plans/to release.md\n";
     assert!(text.contains(step) && !text.contains("then:"), "{text}");
@@ -567,7 +567,7 @@ fn the_output_of_a_plan_of_the_library_is_an_argument_of_the_call_that_needs_it(
         ..act("I2", "list issues", &["I1"])
     };
     let planned = plan_with(&entries, &[choose.clone(), list]);
-    let text = write_plan("list issues of a repository", "me", &planned, &BTreeMap::new());
+    let text = write_plan("list issues of a repository", "me", None, &planned, &BTreeMap::new());
     assert!(text.contains("**plan:** plans/choosing.md\n"), "{text}");
     assert!(text.contains("\"repo\": \"${steps.1.output}\""), "{text}");
     // Two plans may serve two intents, and one that needs a result is told to come after it.
@@ -594,7 +594,7 @@ fn m_23_results_that_are_there_are_shown_and_not_listed_once_more() {
             let actions: Vec<&Action> = planned.steps.iter().map(|step| &step.action).collect();
             assert_eq!(actions.len(), 2, "{text}: {actions:#?}");
             assert_eq!(*actions[1], Action::Show { of: "I1".to_owned() }, "{text}");
-            let plan = write_plan("list issues and show them", "me", &planned, &BTreeMap::new());
+            let plan = write_plan("list issues and show them", "me", None, &planned, &BTreeMap::new());
             assert!(plan.contains("```shell\ncat \"$PLANCTL_OUTPUTS/1\"\n```"), "{plan}");
         }
     }
@@ -625,7 +625,7 @@ fn m_24_results_that_were_changed_are_about_what_they_were_about_and_a_command_t
     let intents = [act("I1", "list issues in o/r", &[]), keep, again];
     let planned = planned(&intents, &resolver, &BTreeMap::new());
     assert!(planned.faults.is_empty() && planned.open.is_empty(), "{planned:#?}");
-    let text = write_plan("keep the bugs", "me", &planned, &BTreeMap::new());
+    let text = write_plan("keep the bugs", "me", None, &planned, &BTreeMap::new());
     for number in [1, 2] {
         let command = format!("bugs \"$(cat \"$PLANCTL_OUTPUTS/{number}\")\" 'it'\\''s {{issues}}'\n");
         assert!(text.contains(&command), "{command}: {text}");

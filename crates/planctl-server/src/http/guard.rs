@@ -1,6 +1,7 @@
 //! Authentication and authorization: tokens and scopes, the local socket, hosts and origins, keys of mutations.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::RequestPartsExt;
@@ -11,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Actor;
 use planctl_harness::Connection;
-use planctl_store::{Begun, RequestKey, Store, TokenScope};
+use planctl_store::{Begun, RequestKey, Store, TokenRow, TokenScope};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
@@ -38,6 +39,10 @@ const TRACE_HEADER: &str = "traceparent";
 const ACTOR_HEADER: &str = "planctl-actor";
 /// The prefix of the token of an item's lease.
 pub(super) const LEASE_PREFIX: &str = "planctl_item_";
+
+/// The token of a request that this process makes for its page, as it was found a moment ago. No caller from outside can add it.
+#[derive(Clone)]
+pub(super) struct FoundToken(pub(super) Arc<TokenRow>);
 
 /// From where a request comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,7 +184,8 @@ async fn handle_request(
     let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
     refuse_strangers(api, &peer, &parts)?;
     refuse_while_away(api, route)?;
-    let principal = authenticate(api, peer, route, &parts.headers).await?;
+    let found = parts.extensions.get::<FoundToken>().cloned();
+    let principal = authenticate(api, peer, route, &parts.headers, found).await?;
     if principal.scope != Scope::Nobody
         && principal.scope != Scope::Item
         && let Some(place) = parts.extensions.get::<StrangerSlot>()
@@ -279,6 +285,7 @@ async fn authenticate(
     peer: Peer,
     route: &'static Route,
     headers: &HeaderMap,
+    found: Option<FoundToken>,
 ) -> Result<Principal, Problem> {
     let bearer = match headers.get(header::AUTHORIZATION) {
         None => None,
@@ -312,16 +319,16 @@ async fn authenticate(
         let id = hash_of(&[secret.as_bytes()]);
         return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
     }
-    let token = api
-        .server_node()
-        .store()
-        .token_of(&secret)
-        .await
-        .map_err(of_store)?
-        .ok_or_else(unauthenticated_problem)?;
+    let token = match found {
+        Some(FoundToken(token)) => token,
+        None => {
+            let token = api.server_node().store().token_of(&secret).await.map_err(of_store)?;
+            Arc::new(token.ok_or_else(unauthenticated_problem)?)
+        }
+    };
     Ok(Principal {
         actor: actor_of_person(&token.name)?,
-        person: token.person,
+        person: token.person.clone(),
         scope: match token.scope {
             TokenScope::Read => Scope::Read,
             TokenScope::Approve => Scope::Approve,

@@ -32,6 +32,7 @@ impl InProcess {
             caps: Caps::default(),
             health: Health::default(),
             slots: None,
+            doctor: None,
             stop,
         };
         // The command line itself refuses to a worker what only a person may do, before it opens the database.

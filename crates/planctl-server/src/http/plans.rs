@@ -7,12 +7,13 @@ use super::parameters::{MESSAGE, WORKSPACE};
 use super::{Answer, Call, json, number};
 use planctl_api::{Code, Next, Problem};
 
+use crate::inbox::edit::findings as findings_of;
 use crate::plans::KnownFile;
 use crate::verify::check::{self, Checked, Checking};
 use planctl_api::wire::calls::{
     Approving, DecideCall, DiffCall, PlanCall, RunKnownCall, StandingCall, Start, StartedView,
 };
-use planctl_api::wire::{PlanList, RevisionList};
+use planctl_api::wire::{PlanFindings, PlanList, RevisionList};
 
 pub(super) async fn list(call: Call) -> Answer {
     let is_everywhere = call.query(&WORKSPACE).is_none();
@@ -41,6 +42,17 @@ pub(super) async fn revision(call: Call) -> Answer {
     json(&services.revision(call.parameter("plan"), call.parameter("digest")).await?)
 }
 
+/// Verifies a kept text where its plan lies, with the configuration that it has there.
+pub(super) async fn findings(call: Call) -> Answer {
+    let services = call.services().await?;
+    let revision = services.revision(call.parameter("plan"), call.parameter("digest")).await?;
+    let workspace = services.folder_of_plan(call.parameter("plan")).await?;
+    let config = call.server_node().config_there(workspace.clone()).await?;
+    let (path, text) = (revision.plan, revision.source);
+    let plan = PlanCall { workspace, path, text, folder: None, config: Some(config), worker: None };
+    json(&PlanFindings { findings: findings_of(&checked(&call, &plan).await?) })
+}
+
 pub(super) async fn verify(call: Call) -> Answer {
     let plan: PlanCall = call.body()?;
     let checked = checked(&call, &plan).await?;
@@ -66,6 +78,9 @@ pub(super) async fn approve(call: Call) -> Answer {
     let wanted: DecideCall = call.body()?;
     let checked = checked(&call, &wanted.plan).await?;
     let services = call.services_of_plan(&wanted.plan).await?;
+    if let Some(run) = &wanted.repairs {
+        return json(&services.approve_repair(&checked, services.find(run).await?).await?);
+    }
     let worker = wanted.plan.worker.clone();
     let given = Approving { note: wanted.note, accept_changed: wanted.accept_changed, worker };
     json(&services.approve(&checked, &given).await?)

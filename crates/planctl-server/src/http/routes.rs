@@ -142,6 +142,14 @@ pub static ROUTES: &[Route] = &[
         Answers::json::<wire::DatabaseView>(),
         handler!(system::database),
     ),
+    get(
+        "/v1/doctor",
+        Scope::Admin,
+        "Looks at the daemon's machine for everything that planctl needs, once in ten seconds",
+        &[],
+        Answers::json::<wire::DoctorView>(),
+        handler!(system::doctor),
+    ),
     // Agents.
     post(
         "/mcp",
@@ -195,6 +203,14 @@ pub static ROUTES: &[Route] = &[
         &[WORKSPACE],
         Answers::json::<wire::RevisionPage>(),
         handler!(plans::revision),
+    ),
+    get(
+        "/v1/plans/{plan}/revisions/{digest}/findings",
+        Scope::Read,
+        "Verifies a kept text where its plan lies; writes nothing",
+        &[WORKSPACE],
+        Answers::json::<wire::PlanFindings>(),
+        handler!(plans::findings),
     ),
     post(
         "/v1/plans/verify",
@@ -283,6 +299,14 @@ pub static ROUTES: &[Route] = &[
         &[WORKSPACE],
         Answers::json::<wire::SpentToday>(),
         handler!(runs::spent_today),
+    ),
+    get(
+        "/v1/decisions",
+        Scope::Read,
+        "Lists the decisions of people and rules, of all runs, newest first",
+        &[LIMIT],
+        Answers::json::<wire::DecisionLog>(),
+        handler!(runs::decisions),
     ),
     get(
         "/v1/runs/{run}",

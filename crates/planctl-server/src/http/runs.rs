@@ -8,7 +8,8 @@ use planctl_store::WantedRuns;
 
 use super::guard::{Peer, Standing, inside_worker_problem};
 use super::parameters::{
-    AT, ATTEMPT, FORM, FROM, LINES, LINES_MAX, NEWEST, PLAN, SINCE, STATE, STEP, WAIT, WORKSPACE,
+    AT, ATTEMPT, ENTRIES_USUAL, FORM, FROM, LIMIT, LINES, LINES_MAX, NEWEST, PLAN, SINCE, STATE, STEP, WAIT,
+    WORKSPACE,
 };
 use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
@@ -61,6 +62,10 @@ pub(super) async fn list(call: Call) -> Answer {
     let is_everywhere = call.query(&WORKSPACE).is_none();
     let wanted = WantedRuns { workspace: None, plan: call.query(&PLAN), state: call.word(&STATE)? };
     json(&services.list(is_everywhere, wanted, &call.page::<RunList, _>(RunId::parse)?).await?)
+}
+
+pub(super) async fn decisions(call: Call) -> Answer {
+    json(&call.services().await?.decisions(call.number(&LIMIT)?.unwrap_or(ENTRIES_USUAL)).await?)
 }
 
 pub(super) async fn spent_today(call: Call) -> Answer {

@@ -27,6 +27,7 @@ use super::problem::response_of;
 use super::slots::Slots;
 use super::{ApiState, page, routes};
 use crate::node::ServerNode;
+use crate::node::doctor::Doctor;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
 use planctl_api::wire::daemon::DaemonInfo;
@@ -65,6 +66,8 @@ pub struct HttpOptions {
     pub health: Health,
     /// Gate slots of this process; without them gates stay in their lane.
     pub slots: Option<Slots>,
+    /// Looks at this machine; without it nobody does.
+    pub doctor: Option<Doctor>,
     /// Becomes true when the daemon stops.
     pub stop: watch::Receiver<bool>,
 }

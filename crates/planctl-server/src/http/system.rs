@@ -70,6 +70,13 @@ pub(super) async fn database(call: Call) -> Answer {
     json(&call.services().await?.database().await?)
 }
 
+pub(super) async fn doctor(call: Call) -> Answer {
+    match &call.api.options().doctor {
+        Some(doctor) => json(&doctor.examine().await?),
+        None => Err(Problem::new(Code::Conflict, "only a daemon looks at its machine for others")),
+    }
+}
+
 pub(super) async fn daemon(call: Call) -> Answer {
     let server_node = call.server_node();
     let options = call.api.options();

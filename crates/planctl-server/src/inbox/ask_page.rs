@@ -8,7 +8,7 @@ use planctl_api::wire::{
     AskPage, AskView, ContractView, DriftView, HeldPromptView, LevelView, PlanWithin, StepFilesView, WillRun,
 };
 use planctl_config::WorkspaceMode;
-use planctl_engine::{AskKind, ChildApproval, Graph, Node, Record};
+use planctl_engine::{AskKind, ChildApproval, Graph, Node, NodeKind, Record};
 use planctl_harness::{Baseline, JudgePrompt};
 use planctl_lang::{Change, Insertion, Source, insert_step, insertion};
 use planctl_store::{Approval, AskRow, Revision, RunRow, StoreError};
@@ -96,6 +96,7 @@ impl Services {
             contract: gated
                 .filter(|gated| !gated.contract.is_none())
                 .map(|gated| ContractView::of(gated.contract)),
+            is_call: node.is_some_and(|node| matches!(node.kind, NodeKind::Call(_))),
             failure,
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
             pace: revision

@@ -135,6 +135,7 @@ pub(super) fn failure_view(failure: &Failure) -> FailureView {
         | planctl_engine::Failing::SubPlan { .. }
         | planctl_engine::Failing::Unconfirmed { .. }
         | planctl_engine::Failing::Unobserved { .. }
+        | planctl_engine::Failing::TooFewTests { .. }
         | planctl_engine::Failing::Judged { .. }
         | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
     };

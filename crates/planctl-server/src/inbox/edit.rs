@@ -257,7 +257,8 @@ impl HeldRun {
     }
 }
 
-fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
+/// Returns the findings of a text that a person should look at: errors and warnings.
+pub(crate) fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
     let finding = |found: planctl_lang::Finding| PlanEditFinding {
         line: found.spans.first().map(|place| place.at.line),
         code: found.code.to_string(),
@@ -265,5 +266,6 @@ fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
         message: found.message,
         help: found.help,
     };
-    checked.findings_of_edit().map(|found| finding(found.report(&checked.source))).collect()
+    let worth_a_look = checked.findings_of_edit().filter(|found| found.level != Severity::Note);
+    worth_a_look.map(|found| finding(found.report(&checked.source))).collect()
 }

@@ -12,7 +12,7 @@ use planctl_api::wire::messages::{MessageAsk, MessageView};
 use planctl_api::wire::{AskView, DeadlineView};
 use planctl_api::{Next, words};
 use planctl_config::{ChannelConfig, MessageEvent};
-use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, view};
+use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, Timestamp, view};
 use planctl_lang::printable;
 use planctl_store::{AskRow, Follows, NewMessage, RunRow, StoreError, ToChannel, Untold, WorkspaceId};
 
@@ -69,9 +69,7 @@ impl Composer {
             let event = MessageEvent::ApprovalReminder;
             self.skip_unreadable(&due.key, self.compose_ask(&due, event, &mut channels).await)?;
         }
-        for ended in store.unannounced_ended_runs(host, AT_ONCE).await? {
-            self.skip_unreadable(&ended.key, self.compose_end(&ended, &mut channels).await)?;
-        }
+        self.write_ends(&mut channels).await?;
         for noticed in store.runs_near_budget(host, AT_ONCE).await? {
             self.skip_unreadable(&noticed.key, self.compose_budget(&noticed, &mut channels).await)?;
         }
@@ -95,13 +93,22 @@ impl Composer {
         }
     }
 
-    /// Returns the channels of a workspace that want to hear of an event. A configuration that does not read has none.
+    /// Returns the channels of a workspace that want to hear of an event.
     async fn channels_for(
         &self,
         workspace: &str,
         event: MessageEvent,
         channels: &mut Channels,
     ) -> Vec<ToChannel> {
+        channels_wanting(self.channels_of(workspace, channels).await, event)
+    }
+
+    /// Returns the channels of a workspace. A configuration that does not read has none.
+    async fn channels_of<'c>(
+        &self,
+        workspace: &str,
+        channels: &'c mut Channels,
+    ) -> &'c BTreeMap<String, ChannelConfig> {
         if !channels.contains_key(workspace) {
             let read = self.server_node.channels_of(workspace).await;
             let read = read.unwrap_or_else(|error| {
@@ -110,7 +117,7 @@ impl Composer {
             });
             channels.insert(workspace.to_owned(), read);
         }
-        channels_wanting(&channels[workspace], event)
+        &channels[workspace]
     }
 
     async fn compose_ask(
@@ -146,9 +153,37 @@ impl Composer {
         self.write(&ask.about, event, &decided.key, &wanted, &ask.message, Follows::Decision).await
     }
 
-    async fn compose_end(&self, ended: &Untold<RunId>, channels: &mut Channels) -> Result<(), ServiceError> {
+    /// Writes of all runs that ended since the mark, and moves the mark: a workspace without channels has no message that would
+    /// keep its runs from being looked at again.
+    async fn write_ends(&self, channels: &mut Channels) -> Result<(), ServiceError> {
+        let (store, host) = (self.server_node.store(), self.server_node.host());
+        let mut last = None;
+        loop {
+            let ended = store.unannounced_ended_runs(host, last, AT_ONCE).await?;
+            for run in &ended {
+                self.skip_unreadable(&run.key, self.compose_end(run, channels).await)?;
+            }
+            last = ended.last().map(|run| run.of).or(last);
+            if (ended.len() as i64) < AT_ONCE {
+                break;
+            }
+        }
+        match last {
+            Some((_, ended_at)) => Ok(store.mark_ended_runs(host, Some(ended_at)).await?),
+            None => Ok(()),
+        }
+    }
+
+    async fn compose_end(
+        &self,
+        ended: &Untold<(RunId, Timestamp)>,
+        channels: &mut Channels,
+    ) -> Result<(), ServiceError> {
+        if self.channels_of(&ended.workspace_path, channels).await.is_empty() {
+            return Ok(());
+        }
         let store = self.server_node.store();
-        let run = store.run(ended.of).await?;
+        let run = store.run(ended.of.0).await?;
         let RunStatus::Ended { end } = run.head.status else { return Ok(()) };
         let event = match end {
             End::Done => MessageEvent::RunDone,
@@ -156,18 +191,18 @@ impl Composer {
             End::Cancelled => MessageEvent::RunCancelled,
         };
         let wanted = self.channels_for(&ended.workspace_path, event, channels).await;
-        if !wanted.is_empty() {
-            let graph = store.graph_of(&run).await?;
-            let facts = store.newest_facts(run.id, FACTS_LOOKED_AT).await?;
-            let last = facts.iter().rev().find(|fact| is_end(fact));
-            let sentence = last.map_or_else(|| "it is over".to_owned(), |fact| view::sentence(&graph, fact));
-            let mut message = self.of_run(&run, &graph, event, &format!("{}: {sentence}", run.name));
-            if let Some(Fact::PlanFailed { node, .. }) = last {
-                message.lines = self.lines_of(run.id, node).await?;
-            }
-            self.write(&About::of(&run), event, &ended.key, &wanted, &message, Follows::Nothing).await?;
+        if wanted.is_empty() {
+            return Ok(());
         }
-        Ok(store.mark_ended_runs(self.server_node.host(), run.ended_at).await?)
+        let graph = store.graph_of(&run).await?;
+        let facts = store.newest_facts(run.id, FACTS_LOOKED_AT).await?;
+        let last = facts.iter().rev().find(|fact| is_end(fact));
+        let sentence = last.map_or_else(|| "it is over".to_owned(), |fact| view::sentence(&graph, fact));
+        let mut message = self.of_run(&run, &graph, event, &format!("{}: {sentence}", run.name));
+        if let Some(Fact::PlanFailed { node, .. }) = last {
+            message.lines = self.lines_of(run.id, node).await?;
+        }
+        self.write(&About::of(&run), event, &ended.key, &wanted, &message, Follows::Nothing).await
     }
 
     async fn compose_budget(

@@ -6,7 +6,7 @@
 use planctl_config::Agent;
 use planctl_engine::{Digest, Graph, RunStatus};
 use planctl_lang::Severity;
-use planctl_store::{Plan, PlanStatus, RunRow, TEXT_CHANGED};
+use planctl_store::{Approval, Plan, PlanStatus, RunRow, TEXT_CHANGED};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::rules::votes_wanted;
@@ -46,7 +46,7 @@ impl Services {
             }
         }
         let Some(fitting) = fitting else { return Ok(Err(refused)) };
-        let for_people = self.reasons_for_person(checked, graph, worker, run).await?;
+        let for_people = self.reasons_for_person(checked, graph, worker, (run, false)).await?;
         if for_people.is_empty() {
             return Ok(Ok(fitting));
         }
@@ -54,13 +54,14 @@ impl Services {
         Ok(Err(vec![format!("the policy {name} leaves it to a person: {}", for_people.join("; "))]))
     }
 
-    /// Says why a person has to look at a plan, whatever the policies allow.
-    async fn reasons_for_person(
+    /// Says why a person has to look at a plan, whatever the policies allow. Of a run that is
+    /// repaired with it, the text that it runs is approved, and its steps have changed files.
+    pub(super) async fn reasons_for_person(
         &self,
         checked: &Checked,
         graph: &Graph,
         worker: Option<&Agent>,
-        run: Option<&RunRow>,
+        (run, is_repaired): (Option<&RunRow>, bool),
     ) -> Result<Vec<String>, ServiceError> {
         let mut why = Vec::new();
         let sub_plans = graph.sub_plans().map(|(_, plan)| (plan.path.clone(), Digest::new("")));
@@ -76,15 +77,21 @@ impl Services {
             1 => why.push("the plan allows 1 finding".to_owned()),
             count => why.push(format!("the plan allows {count} findings")),
         }
-        let waiting = run.filter(|run| matches!(run.head.status, RunStatus::New | RunStatus::Awaiting));
+        let repaired = run.filter(|_| is_repaired);
+        let waits =
+            |run: &&RunRow| is_repaired || matches!(run.head.status, RunStatus::New | RunStatus::Awaiting);
+        let waiting = run.filter(waits);
         if waiting.is_some_and(|run| run.around.is_some()) {
             why.push("it is a part of another run".to_owned());
         }
         if worker.is_some() || waiting.map(names_worker).transpose()?.unwrap_or(false) {
             why.push("a worker was named with the run".to_owned());
         }
-        let (_, now) = self.where_approved(None, checked).await?;
-        let uncommitted = self.differing_from_head(&self.place_of(None)?, &now).await;
+        let (_, now) = self.where_approved(repaired, checked).await?;
+        let uncommitted = match repaired {
+            Some(_) => Vec::new(),
+            None => self.differing_from_head(&self.place_of(None)?, &now).await,
+        };
         if !uncommitted.is_empty() {
             why.push(format!("protected files are not as they were committed: {}", uncommitted.join(", ")));
         }
@@ -92,13 +99,15 @@ impl Services {
             return Ok(why);
         };
         let last = self.store.last_approval(plan.id).await?;
-        if last.is_some_and(|last| last.digest != checked.verification.digest) {
+        let is_of_repaired = |last: &Approval| repaired.is_some_and(|run| run.approval == Some(last.id));
+        let is_other = |last: &Approval| last.digest != checked.verification.digest;
+        if last.is_some_and(|last| is_other(&last) && !is_of_repaired(&last)) {
             why.push("another text of it was approved".to_owned());
         }
         if let Some(by) = self.rejected_by(&plan, checked).await? {
             why.push(format!("{by} made this text a draft again"));
         }
-        let drift = self.drift(plan.id, None, graph, &now).await?;
+        let drift = self.drift(plan.id, repaired, graph, &now).await?;
         if !drift.is_empty() {
             let files: Vec<&str> = drift.iter().map(|file| file.path.as_str()).collect();
             why.push(format!("protected files differ from what was approved last: {}", files.join(", ")));

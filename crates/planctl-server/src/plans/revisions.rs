@@ -123,6 +123,22 @@ impl Services {
         Ok(RevisionPage { plan: plan.path, digest, at, source: kept.source })
     }
 
+    /// Returns the workspace of a plan on this host.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Services::plan_named`], and a conflict where it is on another host.
+    pub async fn folder_of_plan(&self, given: &str) -> Result<PathBuf, ServiceError> {
+        self.folder_here(&self.plan_row(given).await?)
+    }
+
+    fn folder_here(&self, plan: &Plan) -> Result<PathBuf, ServiceError> {
+        if plan.host != self.server_node.host() {
+            return Err(unreadable(plan, "its workspace is on another host"));
+        }
+        Ok(PathBuf::from(&plan.workspace_path))
+    }
+
     /// Reads the file of a plan on this host.
     ///
     /// # Errors
@@ -130,14 +146,8 @@ impl Services {
     /// Those of [`Services::plan_named`], and a conflict where the file is on another host or can't be read.
     pub async fn file_of_plan(&self, given: &str) -> Result<KnownFile, ServiceError> {
         let plan = self.plan_row(given).await?;
-        let refused = |why: &str| ServiceError::Conflict {
-            what: format!("read {}: {why}", plan.path),
-            next: Next::by_hand("ls -l"),
-        };
-        if plan.host != self.server_node.host() {
-            return Err(refused("its workspace is on another host"));
-        }
-        let workspace = PathBuf::from(&plan.workspace_path);
+        let refused = |why: &str| unreadable(&plan, why);
+        let workspace = self.folder_here(&plan)?;
         let file = workspace.join(&plan.path);
         let bytes = blocking(move || bytes_of(&file)).await?.map_err(|why| refused(&why))?;
         let bytes = bytes.ok_or_else(|| refused("there is no such file"))?;
@@ -302,6 +312,10 @@ impl Services {
             }),
         }
     }
+}
+
+fn unreadable(plan: &Plan, why: &str) -> ServiceError {
+    ServiceError::Conflict { what: format!("read {}: {why}", plan.path), next: Next::by_hand("ls -l") }
 }
 
 // Run names end with a number after a dash, so a word of hexadecimal digits alone is a revision.

@@ -74,12 +74,12 @@ impl AskRules {
         deadlines.collect()
     }
 
-    /// Returns these rules and others beside them; of two with one name the other one counts.
+    /// Returns the rules for a run's asks and others beside them; of two with one name the other one counts, and of two deadlines
+    /// the one that is over first.
     pub fn joined(mut self, other: AskRules) -> AskRules {
         self.rules.extend(other.rules);
         self.own.extend(other.own);
-        self.deadlines.extend(other.deadlines);
-        self
+        AskRules { deadlines: AskRules::deadlines_of(&self.rules, AskKind::answers), ..self }
     }
 
     /// Says that no rule is for the run.
@@ -103,5 +103,43 @@ impl AskRules {
     /// Says whether a person's vote counts by a rule.
     pub fn counts_vote_of(&self, rule: &AskRule, person: &str) -> bool {
         rule.counts_vote_of(person, &self.own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use planctl_config::OnDeadline;
+
+    use super::*;
+
+    fn rules(name: &str, hours: u64) -> AskRules {
+        let rule = AskRule {
+            kinds: None,
+            plans: None,
+            owners: None,
+            approvals: 1,
+            of: None,
+            self_approval: true,
+            deadline: Some(Duration::from_secs(hours * 3600)),
+            on_deadline: OnDeadline::Abort,
+        };
+        let config = Config { asks: BTreeMap::from([(name.to_owned(), rule)]), ..Config::default() };
+        AskRules::of(&config, RuledPlan { paths: &["p.md"], owner: None, handed_in_by: "ann" })
+    }
+
+    fn deadline(rules: &AskRules) -> (&str, u64) {
+        let deadline = &rules.deadlines[AskKind::Escalation.word()];
+        (&deadline.rule, deadline.seconds / 3600)
+    }
+
+    #[test]
+    fn x_35_of_the_deadlines_of_a_paused_run_and_of_newer_rules_the_earlier_counts() {
+        let (early, late) = (rules("early", 1), rules("late", 5));
+        assert_eq!(deadline(&early.clone().joined(late.clone())), ("early", 1));
+        assert_eq!(deadline(&late.joined(early)), ("early", 1));
+        let joined = rules("one", 1).joined(rules("one", 2));
+        assert_eq!(deadline(&joined), ("one", 2), "the other one of that name counts");
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use planctl_api::wire::{
-    AttemptView, GateView, JudgementView, LogView, ObservedView, Paged, SpentView, StepName, WorkView,
-    moment, usd,
+    AttemptView, GateView, JudgementView, LogView, ObservedView, Paged, SpentView, StepName, TestsView,
+    WorkView, moment, usd,
 };
 use planctl_engine::{
     AgentEvent, AgentSaid, Attempt, Contract, Event, Evidence, Excerpt, Fact, Graph, HarnessResult, Node,
@@ -14,7 +14,7 @@ use planctl_store::{Page, Said};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::shown::step_named;
-use crate::runs::words::{ending_words, exit_code, tampered, verdict_word};
+use crate::runs::words::{ending_words, evidence_words, exit_code, tampered, verdict_word};
 
 impl Services {
     /// Shows the attempts of a run's steps: the workers' reports and the gates' results.
@@ -212,8 +212,9 @@ impl Services {
             vacuous: false,
             command: contract.command.clone(),
             expected: contract.expect,
-            ending: ending_words(evidence.ending),
+            ending: evidence_words(evidence),
             exit_code: exit_code(evidence.ending),
+            tests: evidence.tests.map(|tests| TestsView { passed: tests.passed, least: tests.least }),
             seconds: evidence.duration.as_secs_f64(),
             isolation: evidence.isolation.to_string(),
             git_head: evidence.git_head.clone(),

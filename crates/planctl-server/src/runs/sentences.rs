@@ -5,7 +5,7 @@ use planctl_engine::{
 };
 use planctl_store::{HistoryLine, Said};
 
-use crate::runs::words::{ending_words, quoted};
+use crate::runs::words::{ending_words, evidence_words, quoted};
 
 /// Says what a line of history means; nothing where only planctl needs it, since a fact after it says the same.
 pub(super) fn sentence(graph: &Graph, line: &HistoryLine) -> Option<String> {
@@ -41,7 +41,7 @@ fn input_sentence(graph: &Graph, event: &Event) -> Option<String> {
         }
         Event::Harness(event) => match &event.found {
             HarnessResult::Evidence(evidence) => {
-                let ending = ending_words(evidence.ending);
+                let ending = evidence_words(evidence);
                 let contract = graph.gated(&event.at.node).map(|gated| gated.contract);
                 if let Some(judgement) = evidence.judgement.as_deref() {
                     let said = if judgement.passes { "yes" } else { "no" };

@@ -141,11 +141,14 @@ impl Shown {
                 planctl_engine::Failing::Contract { verdict, .. } if failure.attempt == tally.attempt => {
                     Some(verdict_word(*verdict).to_owned())
                 }
-                planctl_engine::Failing::Judged { .. } if failure.attempt == tally.attempt => {
+                planctl_engine::Failing::Judged { .. } | planctl_engine::Failing::TooFewTests { .. }
+                    if failure.attempt == tally.attempt =>
+                {
                     Some(verdict_word(Verdict::Failed).to_owned())
                 }
                 planctl_engine::Failing::Contract { .. }
                 | planctl_engine::Failing::Judged { .. }
+                | planctl_engine::Failing::TooFewTests { .. }
                 | planctl_engine::Failing::Overran { .. }
                 | planctl_engine::Failing::Undelivered { .. }
                 | planctl_engine::Failing::Permission { .. }

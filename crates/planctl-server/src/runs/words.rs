@@ -1,7 +1,7 @@
 //! Words and views of how steps ended, wherever they are shown.
 
 use planctl_api::wire::TamperView;
-use planctl_engine::{End, Ending, Verdict, view};
+use planctl_engine::{End, Ending, Evidence, Verdict, view};
 
 /// The most characters of a stranger's text within a line.
 const QUOTED_CHARACTERS_MAX: usize = 160;
@@ -33,6 +33,12 @@ pub(crate) fn ending_words(ending: Ending) -> String {
         Ending::OverLimit { resource, max } => resource.exceeded(max),
         Ending::NotRun => "not run".to_owned(),
     }
+}
+
+/// Says how a command ended, and how many tests its reports show where some had to pass: `exit 0, 3 of 12 tests passed`.
+pub(super) fn evidence_words(evidence: &Evidence) -> String {
+    let tests = evidence.tests.map(|tests| format!(", {} of {} tests passed", tests.passed, tests.least));
+    format!("{}{}", ending_words(evidence.ending), tests.unwrap_or_default())
 }
 
 pub(super) fn exit_code(ending: Ending) -> Option<i32> {

@@ -142,12 +142,7 @@ impl RunSpans {
                 }
             }
             Fact::RetryTriggered { node, attempt, .. } => {
-                self.close_attempt(graph, node, at, over);
-                if let Some(step) = self.steps.get_mut(node) {
-                    step.attempt = Some(Try { attempt: *attempt, began: at, verdict: None });
-                    step.out_since = at;
-                    step.is_reported = false;
-                }
+                self.begin_try(graph, node, *attempt, (at, at), over);
             }
             Fact::NodeResting { node, until, .. } => self.out_again(node, *until),
             Fact::NodeInterrupted { node, .. } => self.out_again(node, at),
@@ -165,7 +160,10 @@ impl RunSpans {
                 let ask = Ask { node: node.clone(), kind, reason, began: at, parent };
                 self.asks.insert(item.clone(), ask);
             }
-            Fact::AskAnswered { item, answer, .. } => self.close_ask(graph, item, at, Some(answer), over),
+            Fact::AskAnswered { node, item, answer, .. } => {
+                self.begin_next_try(graph, node, item, answer, at, over);
+                self.close_ask(graph, item, at, Some(answer), over);
+            }
             Fact::PlanCompleted { .. } => self.close(graph, at, End::Done, over),
             Fact::PlanFailed { end, .. } => self.close(graph, at, *end, over),
             Fact::PlanCancelled { .. } => self.close(graph, at, End::Cancelled, over),
@@ -195,7 +193,52 @@ impl RunSpans {
         }
     }
 
+    /// Has the try that a person was asked about be over since the question, where their answer begins another one.
+    fn begin_next_try(
+        &mut self,
+        graph: &Graph,
+        node: &NodeId,
+        item: &ItemId,
+        answer: &str,
+        at: Timestamp,
+        over: &mut Vec<Span>,
+    ) {
+        let begins = matches!(answer, "retry" | "restore" | "reassign");
+        let Some(asked) = self.asks.get(item).filter(|_| begins).map(|ask| ask.began) else { return };
+        let last = self.steps.get(node).and_then(|step| step.attempt.as_ref());
+        // One without a verdict may not have been sent out.
+        let Some(last) = last.filter(|last| last.verdict.is_some()) else { return };
+        self.begin_try(graph, node, last.attempt.next(), (asked, at), over);
+    }
+
+    /// Ends the try that is open at a moment, and begins another at a later one.
+    fn begin_try(
+        &mut self,
+        graph: &Graph,
+        node: &NodeId,
+        attempt: Attempt,
+        (ended, began): (Timestamp, Timestamp),
+        over: &mut Vec<Span>,
+    ) {
+        self.close_attempt(graph, node, ended, over);
+        if let Some(step) = self.steps.get_mut(node) {
+            step.attempt = Some(Try { attempt, began, verdict: None });
+            step.out_since = began;
+            step.is_reported = false;
+        }
+    }
+
+    /// Begins the try that news is of, where it began without a line of its own: after a person's word on what the last one did.
+    fn note_try(&mut self, graph: &Graph, at: &At, over: &mut Vec<Span>) {
+        let Some(step) = self.steps.get(&at.node).filter(|step| step.visit == at.visit) else { return };
+        if step.attempt.as_ref().is_some_and(|open| at.attempt > open.attempt) {
+            let since = step.out_since;
+            self.begin_try(graph, &at.node, at.attempt, (since, since), over);
+        }
+    }
+
     fn agent(&mut self, graph: &Graph, event: &AgentEvent, line: &HistoryLine, over: &mut Vec<Span>) {
+        self.note_try(graph, &event.at, over);
         let (outcome, duration, failed) = match &event.said {
             AgentSaid::Reported(report) if report.gave_up => ("gave up", Some(report.duration), true),
             AgentSaid::Reported(report) => ("reported", Some(report.duration), false),
@@ -227,6 +270,7 @@ impl RunSpans {
     }
 
     fn harness(&mut self, graph: &Graph, event: &HarnessEvent, line: &HistoryLine, over: &mut Vec<Span>) {
+        self.note_try(graph, &event.at, over);
         let Some(out_since) = self.out_since(&event.at) else { return };
         let (evidence, is_rehearsal) = match &event.found {
             HarnessResult::Evidence(evidence) => (evidence, false),
@@ -269,6 +313,7 @@ impl RunSpans {
 
     /// Ends the work of a holder that was not heard of again.
     fn end_lost_work(&mut self, graph: &Graph, at: &At, why: &str, line: &HistoryLine, over: &mut Vec<Span>) {
+        self.note_try(graph, at, over);
         let Some(out_since) = self.out_since(at) else { return };
         let is_work =
             graph.task(&at.node).is_some() && !self.steps.get(&at.node).is_some_and(|step| step.is_reported);

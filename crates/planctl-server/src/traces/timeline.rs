@@ -35,9 +35,7 @@ impl Timeline {
         for (span, kind, node, is_open) in bars {
             lanes.entry(node).or_default().push(bar(span, kind, from, is_open));
         }
-        let until = until.since(from).as_secs_f64();
-        let mut lanes: Vec<_> =
-            lanes.into_iter().map(|(node, bars)| lane(graph, &node, bars, until)).collect();
+        let mut lanes: Vec<_> = lanes.into_iter().map(|(node, bars)| lane(graph, &node, bars)).collect();
         let began = |lane: &TimelineLane| lane.bars.first().map_or(0.0, |bar| bar.from_seconds);
         lanes.sort_by(|a, b| began(a).total_cmp(&began(b)));
         Timeline { from, lanes }
@@ -45,12 +43,13 @@ impl Timeline {
 }
 
 /// Arranges the bars of a node. The attempt that is under way is the only one among them; the others are as long as their parts.
-fn lane(graph: &Graph, node: &NodeId, bars: Vec<TimelineBar>, until: f64) -> TimelineLane {
+fn lane(graph: &Graph, node: &NodeId, bars: Vec<TimelineBar>) -> TimelineLane {
     let (under_way, mut parts): (Vec<_>, Vec<_>) =
         bars.into_iter().partition(|bar| bar.kind == BarKind::Attempt);
     begin_after_answers(&mut parts);
     let mut bars = attempts(&parts);
-    bars.extend(under_way.into_iter().filter_map(|attempt| still_under_way(attempt, &parts, until)));
+    // One that has its verdict waits for a person.
+    bars.extend(under_way.into_iter().filter(|attempt| attempt.outcome.is_none()));
     bars.extend(parts);
     // A whole attempt stands before its parts, which are drawn over it.
     let is_part = |bar: &TimelineBar| bar.kind != BarKind::Attempt;
@@ -98,22 +97,6 @@ fn attempts(parts: &[TimelineBar]) -> Vec<TimelineBar> {
         attempt.failed |= part.failed;
     }
     attempts.into_values().collect()
-}
-
-/// Returns the attempt that is under way. One that has its verdict was escalated: the next one is, once a person has answered.
-fn still_under_way(attempt: TimelineBar, parts: &[TimelineBar], until: f64) -> Option<TimelineBar> {
-    if attempt.outcome.is_none() {
-        return Some(attempt);
-    }
-    let begin = parts.iter().map(end_of).fold(attempt.from_seconds, f64::max);
-    let is_asked = parts.iter().any(|part| part.kind == BarKind::Ask && part.is_open);
-    (!is_asked && begin < until).then(|| TimelineBar {
-        attempt: attempt.attempt.map(|number| number + 1),
-        from_seconds: begin,
-        seconds: until - begin,
-        outcome: None,
-        ..attempt
-    })
 }
 
 fn end_of(bar: &TimelineBar) -> f64 {

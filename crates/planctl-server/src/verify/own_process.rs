@@ -95,6 +95,7 @@ fn contract(within: Duration) -> Contract {
         timeout: within,
         guard: true,
         red_first: RedFirst::Off,
+        min_tests: None,
         judge: None,
     }
 }

@@ -233,6 +233,7 @@ mod tests {
                 timeout: Duration::from_secs(1),
                 guard: false,
                 red_first: planctl_engine::RedFirst::Off,
+                min_tests: None,
                 judge: None,
             },
             max_retries: 0,

@@ -41,6 +41,7 @@ impl Door {
             caps: Caps::default(),
             health: Health::default(),
             slots: None,
+            doctor: None,
             stop: stopped,
         };
         let listening = Listening::open(options).await.unwrap();

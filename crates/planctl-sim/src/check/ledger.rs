@@ -289,7 +289,7 @@ impl Ledger {
         let planned = limits(graph.budget());
         let silent = self.silent.get(node).copied().unwrap_or_default();
         [0, 1].map(|part| {
-            // A judge's use is all that is known of attempts that told nothing.
+            // A judge's use is all that is known of inconclusive attempts.
             let times = if times == 0 && own[part] > 0 { silent } else { times };
             own[part].checked_div(times).unwrap_or(planned[part].unwrap_or(0) / steps)
         })

@@ -34,7 +34,7 @@ pub(super) enum Entry {
     Lost { node: NodeId },
     /// Our own stop interrupted the work or the gate.
     Interrupted { node: NodeId },
-    /// A gate told nothing.
+    /// A gate was inconclusive.
     Repeated { node: NodeId },
     /// An ask was opened.
     Asked { node: NodeId, at: Timestamp },

@@ -122,7 +122,7 @@ impl Model {
         let mean = |used: u64, times: u64, limit: Option<u64>| {
             used.checked_div(times).unwrap_or(limit.unwrap_or(0) / steps)
         };
-        // Of attempts that told nothing, no more is known than what their judges used.
+        // Of inconclusive attempts, no more is known than what their judges used.
         let times = |used: u64| if metered == 0 && used > 0 { all } else { metered };
         let (tokens, usd) = (self.tokens(Some(id)), self.micro_usd(Some(id)));
         [

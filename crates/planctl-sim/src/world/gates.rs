@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_engine::{
     At, Conflict, Contract, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, HarnessEvent,
     HarnessResult, Inconclusive, ItemId, Judge, Judgement, PromptToJudge, Purpose, Record, Reserved,
-    Resources, Tampering, Timestamp, Usage, Verdict, Work,
+    Resources, Tampering, TestCount, Timestamp, Usage, Verdict, Work,
 };
 
 use super::{Hand, World};
@@ -236,6 +236,11 @@ impl World {
             (false, 1) => Ending::Signalled { signal: expect.max(9) },
             (false, _) => Ending::Exited { code: expect + 1 },
         };
+        let least = contract.as_ref().and_then(|contract| contract.min_tests);
+        let has_exited = ending == Ending::Exited { code: expect };
+        // A third of them show too few.
+        let passed = |least: u32| (hidden / 7000 % u64::from(3 * least)) as u32;
+        let tests = least.filter(|_| has_exited).map(|least| TestCount { passed: passed(least), least });
         let tampering =
             Tampering { path: "tests/it.rs".to_owned(), change: FileChange::Changed, digest: None };
         let tampered = if self.strikes(Trouble::FileTampered) { vec![tampering] } else { Vec::new() };
@@ -251,6 +256,7 @@ impl World {
             protected: BTreeMap::new(),
             tampered,
             stragglers: 0,
+            tests,
             judgement: None,
         }
     }

@@ -202,6 +202,7 @@ fn evidence(claimed: &Claimed, script: &Script) -> Evidence {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
+        tests: None,
         judgement: None,
     }
 }

@@ -310,6 +310,7 @@ impl Hand {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
+            tests: None,
             judgement: None,
         }
     }

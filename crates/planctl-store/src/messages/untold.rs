@@ -8,7 +8,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::rows::{micros, run_id};
+use crate::rows::{micros, run_id, stored_run, stored_time, time_at};
 use crate::store::Store;
 
 macro_rules! asks_of_host {
@@ -46,11 +46,12 @@ pub(crate) const RUNS_ENDED_UNTOLD: &str = "select * from (select r.id, w.path, 
        'run/' || r.id || '/ended/' || (extract(epoch from r.ended_at) * 1000000)::bigint as key \
      from runs r join workspaces w on w.id = r.workspace where w.host = $1 \
        and r.ended_at > (select n.ended_at from announced_runs n where n.host = $1) - interval '30 seconds' \
+       and ($3::timestamptz is null or (r.ended_at, r.id) > ($3, $4::uuid)) \
        and not exists (select from sub_plans c where c.run = r.id)) e \
-     where not exists (select from messages m where m.key = e.key) order by e.ended_at limit $2";
+     where not exists (select from messages m where m.key = e.key) order by e.ended_at, e.id limit $2";
 /// The first mark of a host is the time at which it is made, so that nobody is told of runs that ended long ago.
 pub(crate) const MARK_RUNS: &str = "insert into announced_runs (host, ended_at) values ($1, coalesce($2, clock_timestamp())) \
-     on conflict (host) do update set ended_at = greatest(announced_runs.ended_at, coalesce($2, announced_runs.ended_at))";
+     on conflict (host) do update set ended_at = excluded.ended_at where $2 > announced_runs.ended_at";
 /// After a raise the run has another budget, of which people may be told anew.
 pub(crate) const BUDGETS_NOTICED: &str = "select * from (select r.id, w.path, \
        'run/' || r.id || '/budget/' || md5(r.head ->> 'budget') as key \
@@ -82,12 +83,13 @@ pub struct Untold<T> {
 }
 
 macro_rules! untold {
-    ($store:ident, $statement:expr, $host:expr, $limit:expr, $of:expr) => {{
+    ($store:ident, $statement:expr, $host:expr, $limit:expr, $of:expr $(, $more:expr)*) => {{
         let rows = repeated!($store, connection => sqlx::query($statement)
             .bind($host)
             .bind($limit)
+            $(.bind($more))*
             .fetch_all(&mut *connection))?;
-        let read = |row: &PgRow| {
+        let read = |row: &PgRow| -> Result<_, StoreError> {
             let reminders: Option<i32> = row.try_get("reminders").ok();
             Ok(Untold {
                 of: $of(row)?,
@@ -128,7 +130,8 @@ impl Store {
         untold!(self, ASKS_DECIDED, host, limit, number)
     }
 
-    /// Returns the runs of a host that ended since the mark and that nobody was told of; runs within others are left out.
+    /// Returns the runs of a host that ended since the mark and that nobody was told of, each with the time of its end, in the
+    /// order of these times: those that come after one of them. Runs within others are left out.
     ///
     /// # Errors
     ///
@@ -136,9 +139,12 @@ impl Store {
     pub async fn unannounced_ended_runs(
         &self,
         host: &str,
+        after: Option<(RunId, Timestamp)>,
         limit: i64,
-    ) -> Result<Vec<Untold<RunId>>, StoreError> {
-        untold!(self, RUNS_ENDED_UNTOLD, host, limit, run)
+    ) -> Result<Vec<Untold<(RunId, Timestamp)>>, StoreError> {
+        let (id, ended_at) = (after.map(|run| stored_run(run.0)), after.map(|run| stored_time(run.1)));
+        let ended = |row: &PgRow| -> Result<_, StoreError> { Ok((run(row)?, time_at(row, "ended_at")?)) };
+        untold!(self, RUNS_ENDED_UNTOLD, host, limit, ended, ended_at, id)
     }
 
     /// Returns the open runs of a host of whose budget most is used, and that nobody was told of.
@@ -156,7 +162,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn mark_ended_runs(&self, host: &str, ended_at: Option<Timestamp>) -> Result<(), StoreError> {
-        let ended_at = ended_at.map(crate::rows::stored_time);
+        let ended_at = ended_at.map(stored_time);
         repeated!(self, connection => sqlx::query(MARK_RUNS).bind(host).bind(ended_at).execute(&mut *connection))?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::store::Store;
 
 impl Store {
     /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a
-    /// name or id. `@last` and paths are of the workspace where one is given; of runs with one name, which different
+    /// name or id. `@last` is the newest run that a person began. It and paths are of the workspace where one is given; of runs with one name, which different
     /// workspaces may have, that of the workspace is meant.
     ///
     /// # Errors

@@ -97,6 +97,7 @@ pub fn contract() -> Contract {
         timeout: Duration::from_secs(60),
         guard: false,
         red_first: RedFirst::Off,
+        min_tests: None,
         judge: None,
     }
 }
@@ -215,6 +216,7 @@ pub fn evaluated(at: &At, code: i32) -> Event {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
+        tests: None,
         judgement: None,
     };
     Event::Harness(HarnessEvent { at: at.clone(), found: HarnessResult::Evidence(Box::new(evidence)) })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use planctl_config::Agent;
 
-use crate::amounts::parse_time;
+use crate::amounts::{parse_time, plan_budget};
 use crate::completing;
 
 /// The commands of `planctl goal`.
@@ -53,6 +53,9 @@ pub struct GoalSource {
     /// in planctl.toml]
     #[arg(long, value_name = "[SERVER=]FILE", value_parser = ToolsFile::parse)]
     pub tools: Vec<ToolsFile>,
+    /// The most that may be used for the goal: tokens and money
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: Option<String>,
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = parse_time)]
     pub within: Duration,
@@ -88,6 +91,9 @@ pub struct ResolveArgs {
     /// The model that gives vectors, for intents that no name of a tool fits, by its name in [models] or its address
     #[arg(long, value_name = "NAME|URL")]
     pub embeddings: Option<String>,
+    /// The budget that the plan gets: tokens, money and time [default: none]
+    #[arg(long, value_name = "BUDGET", value_parser = plan_budget)]
+    pub plan_budget: Option<String>,
     /// A run of the plan that failed at a call; the writer repairs that call, at most three times
     #[arg(long, value_name = "RUN", conflicts_with = "again", add = completing::run())]
     pub repair: Option<String>,

@@ -7,7 +7,7 @@ use planctl_config::Agent;
 
 use super::run::{RunPlan, RunVerb};
 use super::{LevelFlags, WorkerFlags};
-use crate::amounts::parse_size;
+use crate::amounts::{parse_size, plan_budget};
 use crate::completing;
 
 /// The commands of `planctl plan`.
@@ -334,6 +334,9 @@ pub struct DraftArgs {
     /// The most that the draft may use: tokens and money
     #[arg(long, value_name = "BUDGET")]
     pub budget: Option<String>,
+    /// The budget that the plan gets: tokens, money and time [default: none]
+    #[arg(long, value_name = "BUDGET", value_parser = plan_budget)]
+    pub plan_budget: Option<String>,
     /// How often the writer is asked until the draft has no errors
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=5))]
     pub rounds: u32,

@@ -16,7 +16,7 @@ use planctl_harness::Detached;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};
-use planctl_server::{Caps, Health, ServerNode, ServiceError, StoreError};
+use planctl_server::{Caps, Doctor, Health, ServerNode, ServiceError, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Context;
@@ -68,7 +68,7 @@ async fn foreground(context: &Context, work: AtOnce, is_detached: bool) -> Answe
         })?;
     }
     let ready = |info: &DaemonInfo| tracing::info!(pid = info.pid, socket = %info.socket, "ready");
-    serve_here(context, options(work, None), ready).await
+    serve_here(context, options(context, work, None)?, ready).await
 }
 
 /// Is the daemon of the state directory in this process, until a signal asks it to stop.
@@ -96,17 +96,25 @@ pub(super) async fn serve_here(
     Ok(Exit::Yes)
 }
 
-pub(super) fn options(work: AtOnce, otherwise: Option<Agent>) -> DaemonOptions {
+pub(super) fn options(
+    context: &Context,
+    work: AtOnce,
+    otherwise: Option<Agent>,
+) -> Result<DaemonOptions, Failure> {
     let usual = DaemonOptions::default();
-    DaemonOptions {
+    let here = context.in_workspace(context.workspace())?;
+    // It waits for its own processes, on a thread that may wait.
+    let look = move || tokio::runtime::Handle::current().block_on(super::doctor::examine(&here));
+    Ok(DaemonOptions {
         workers: usize::from(work.workers),
         gates: work.gates.map_or(usual.gates, usize::from),
         otherwise,
         listen: work.listen,
         hosts: work.hosts,
         caps: Caps { open_runs: work.max_open_runs, open_asks: work.max_open_asks },
+        doctor: Some(Doctor::new(look)),
         command: crate::next::words,
-    }
+    })
 }
 
 /// Refuses a port that other machines reach, unless that was meant (row 106).

@@ -14,7 +14,7 @@ pub async fn run(context: &Context, work: AtOnce, agent: Option<Agent>) -> Answe
     refuse_remote(&work)?;
     let worker = agent.as_ref().map(ToString::to_string);
     let ready = |info: &DaemonInfo| context.say(&screen(context, info, worker.as_deref()));
-    let exit = serve_here(context, options(work, agent), ready).await?;
+    let exit = serve_here(context, options(context, work, agent)?, ready).await?;
     context.say("stopped; what was under way goes on when a daemon or `planctl run` takes it up");
     Ok(exit)
 }

@@ -22,6 +22,22 @@ const SENSIBLE_SECONDS: std::ops::Range<f64> = 1_767_225_600.0..4_102_444_800.0;
 /// Checks everything and says what to do about what is missing.
 pub async fn run(context: &Context) -> Answer {
     let is_json = context.is_json()?;
+    let DoctorView { problems, warnings, checks } = examine(context).await;
+    if is_json {
+        show::print_json(&DoctorView { problems, warnings, checks })?;
+    } else {
+        show::print(&show::folded(&checks.iter().map(draw).collect::<String>()))?;
+        show::print(&format!(
+            "{}, {}\n",
+            show::counted(problems, "problem"),
+            show::counted(warnings, "warning")
+        ))?;
+    }
+    Ok(if problems == 0 { Exit::Yes } else { Exit::No })
+}
+
+/// Checks everything.
+pub async fn examine(context: &Context) -> DoctorView {
     let mut findings = vec![configuration(context), state_dir(context), clock()];
     findings.extend(programs());
     findings.push(helper());
@@ -31,17 +47,7 @@ pub async fn run(context: &Context) -> Answer {
     findings.extend(postgres(context).await);
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
     let warnings = findings.iter().filter(|finding| finding.health == Health::Warning).count();
-    if is_json {
-        show::print_json(&DoctorView { problems, warnings, checks: findings })?;
-    } else {
-        show::print(&show::folded(&findings.iter().map(draw).collect::<String>()))?;
-        show::print(&format!(
-            "{}, {}\n",
-            show::counted(problems, "problem"),
-            show::counted(warnings, "warning")
-        ))?;
-    }
-    Ok(if problems == 0 { Exit::Yes } else { Exit::No })
+    DoctorView { problems, warnings, checks: findings }
 }
 
 /// Draws one check, with how to mend what it found.
@@ -267,7 +273,7 @@ async fn postgres(context: &Context) -> Vec<Finding> {
     {
         return vec![bad("postgres", &client::cluster_failure(error))];
     }
-    let client = match Client::open(context).await {
+    let client = match Client::open_quietly(context).await {
         Ok(client) => client,
         Err(failure) => return vec![bad("postgres", &failure)],
     };

@@ -12,19 +12,20 @@ use planctl_engine::Budget;
 use planctl_harness::ReplicaLimits;
 use planctl_lang::library::{Entry, Matcher, Question, best};
 use planctl_lang::workflow::Language;
-use planctl_lang::{PLAN_BYTES_MAX, Source, budget_of, parse, slug};
+use planctl_lang::{PLAN_BYTES_MAX, Source, parse, slug};
 use planctl_planner::{
     Answer, Asked, Brief, Conversation, Draft, Estimate, GiveUp, Goal, Limits, Looked, Next, PastRuns,
     PatternFacts, Proposal, draft_by_pattern, draft_of_entry, estimate, named_files,
 };
 
+use self::database::DraftDatabase;
 use self::inbox::Inbox;
 use self::kept::{Kept, Record};
 use self::writer::{Allowance, DraftWriter};
 use super::{Context, editing, write};
 use crate::args::DraftArgs;
 use crate::checking::Prober;
-use crate::client::{ANSWERED_WITHIN, Client, NoAnswer};
+use crate::client::{Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::flags::Format;
 use crate::model::{Model, named};
@@ -33,6 +34,7 @@ use crate::plan_files;
 use crate::show::{self, shell_word};
 use crate::stop::Stop;
 
+pub(super) mod database;
 pub(super) mod failed;
 pub(super) mod inbox;
 pub(super) mod kept;
@@ -45,24 +47,26 @@ pub(super) mod writer;
 pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
     must_be_human("draft a plan")?;
     context.format(&[Format::Human, Format::Json])?;
-    let drafting = Drafting::begin(context, args).await?;
-    drafting.run_conversation().await
+    let database = DraftDatabase::of(context);
+    Drafting::begin(&database, args).await?.run_conversation().await
 }
 
 /// One draft under way.
 struct Drafting<'a> {
     context: &'a Context,
+    database: &'a DraftDatabase<'a>,
     args: &'a DraftArgs,
     writer: DraftWriter,
     reviewer: Option<Model>,
     budget: Budget,
-    kept: Kept,
+    kept: Kept<'a>,
     record: Record,
     facts: PatternFacts,
 }
 
 impl<'a> Drafting<'a> {
-    async fn begin(context: &'a Context, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
+    async fn begin(database: &'a DraftDatabase<'a>, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
+        let context = database.context();
         let config = &context.config()?.config;
         let source = args.from.as_deref().map(source).transpose()?;
         let text = args.goal.clone().unwrap_or_default();
@@ -81,24 +85,28 @@ impl<'a> Drafting<'a> {
         }
         let writer = writer_of(context, args)?;
         let reviewer = args.reviewer.as_deref().map(|name| named::answering(config, name)).transpose()?;
-        let budget = budget_of_draft(args, &writer, reviewer.as_ref())?;
+        let models = writer.model().into_iter().chain(reviewer.as_ref());
+        let budget = writer::budget(args.budget.as_deref(), models)?;
         let workspace = context.workspace().to_string_lossy().into_owned();
         let (name, content) = named.unwrap_or_default();
         let reads = args.reviewer.as_deref().unwrap_or_default();
         let parts = [workspace.as_str(), &text, name, content, &writer.key(), reads];
-        let kept = Kept::lock(&context.state_dir()?, &parts)?;
+        let kept = Kept::lock(database, &parts)?;
         let (workspace, facts) = surroundings::survey_workspace(context.workspace(), config);
-        kept.take_newest(context).await?;
+        kept.take_newest().await?;
         let (earlier, written) = match args.again {
             true => {
                 let models = [writer.model(), reviewer.as_ref()];
                 let has_prompts = models.into_iter().flatten().any(Model::asks_person);
-                (None, begin_anew(context, &kept, has_prompts).await?)
+                (None, begin_anew(&kept, has_prompts).await?)
             }
             false => (kept.read::<Record>()?, None),
         };
         let earlier = earlier.map(|mut record| {
             record.conversation.set_workspace(workspace.clone());
+            if let Some(budget) = &args.plan_budget {
+                record.conversation.set_budget(budget.clone());
+            }
             record
         });
         let record = earlier.unwrap_or_else(|| Record {
@@ -106,7 +114,7 @@ impl<'a> Drafting<'a> {
                 goal,
                 workspace,
                 owner: context.actor(),
-                budget: None,
+                budget: args.plan_budget.clone(),
                 has_reviewer: args.reviewer.is_some(),
                 limits: Limits::default(),
                 key: uuid::Uuid::now_v7().to_string(),
@@ -114,14 +122,14 @@ impl<'a> Drafting<'a> {
             written,
             asked: BTreeMap::new(),
         });
-        Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
+        Ok(Drafting { context, database, args, writer, reviewer, budget, kept, record, facts })
     }
 
     async fn run_conversation(mut self) -> Ended {
         self.hear_answers().await?;
         self.apply_person_input()?;
         if let Some(run) = &self.args.repair {
-            failed::record_failed_run(self.context, run, &mut self.record).await?;
+            failed::record_failed_run(self.database, run, &mut self.record).await?;
         }
         self.keep().await?;
         let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
@@ -159,14 +167,13 @@ impl<'a> Drafting<'a> {
 
     /// Stores the draft here, then in the database, where there is one.
     async fn keep(&self) -> Result<(), Failure> {
-        self.kept.write(&self.record)?;
-        self.kept.copy(self.context, &self.record.conversation.brief().goal.text).await
+        self.kept.keep(&self.record, &self.record.conversation.brief().goal.text).await
     }
 
     /// Tells the conversation what people answered: at this command, and in the inbox.
     async fn hear_answers(&mut self) -> Result<(), Failure> {
         let given = inbox::given(&self.args.answer, "write --answer Q1='…'")?;
-        let mut heard = inbox::answers(self.context, &self.record.asked, &given).await?;
+        let mut heard = inbox::answers(self.database, &self.record.asked, &given).await?;
         heard.extend(given.into_iter().filter(|(id, _)| !self.record.asked.contains_key(id)));
         for (id, text) in &heard {
             let answered = self.record.conversation.answer_question(id, text);
@@ -188,7 +195,7 @@ impl<'a> Drafting<'a> {
             };
             (id.clone(), DraftQuestion::Question { text })
         });
-        let asked = self.inbox().put_questions(self.context, &self.record.asked, questions.collect()).await?;
+        let asked = self.inbox().put_questions(&self.record.asked, questions.collect()).await?;
         self.record.asked = asked;
         self.kept.write(&self.record)
     }
@@ -325,8 +332,8 @@ impl<'a> Drafting<'a> {
             question.ask = self.record.asked.get(&question.id).copied();
         }
         if let Some(run) = self.args.repair.as_deref().filter(|_| draft.questions.is_empty()) {
-            let client = Client::open(self.context).await?;
-            view.revision = editing::offer_revision(self.context, &client, run, self.args.approve).await?;
+            let client = self.database.client().await?;
+            view.revision = editing::offer_revision(self.context, client, run, self.args.approve).await?;
         }
         if self.context.is_json()? {
             show::print_json(&view)?;
@@ -361,7 +368,7 @@ impl<'a> Drafting<'a> {
     }
 
     async fn estimate(&self, steps: u64) -> Result<Estimate, Failure> {
-        let past = past_runs(self.context).await;
+        let past = past_runs(self.database).await;
         // A million tokens of a coding agent are read for the most part: four in five, as measured runs have it.
         let price = self.context.config()?.config.usual_price();
         let price = price.map(|(_, price)| (price.input * 4 + price.output) / 5);
@@ -466,16 +473,12 @@ fn source(path: &Path) -> Result<(String, String), Failure> {
 
 /// Takes the asks of an earlier beginning back; prompts, where its models ask about them. Returns the file that it wrote, which is
 /// still the draft's own.
-async fn begin_anew(
-    context: &Context,
-    kept: &Kept,
-    has_prompts: bool,
-) -> Result<Option<(PathBuf, String)>, Failure> {
+async fn begin_anew(kept: &Kept<'_>, has_prompts: bool) -> Result<Option<(PathBuf, String)>, Failure> {
     // A record that does not read is forgotten, too.
     let Some(earlier) = kept.read::<Record>().ok().flatten() else { return Ok(None) };
     let brief = earlier.conversation.brief();
     let inbox = Inbox::of(kept, &brief.key, &brief.goal.text);
-    inbox.take_back(context, &earlier.asked, has_prompts).await?;
+    inbox.take_back(&earlier.asked, has_prompts).await?;
     Ok(earlier.written)
 }
 
@@ -492,43 +495,16 @@ fn writer_of(context: &Context, args: &DraftArgs) -> Result<DraftWriter, Failure
     }
 }
 
-fn budget_of_draft(
-    args: &DraftArgs,
-    writer: &DraftWriter,
-    reviewer: Option<&Model>,
-) -> Result<Budget, Failure> {
-    let Some(text) = &args.budget else { return Ok(Budget::default()) };
-    let form = "write tokens and money: --budget '200k tokens, $1'";
-    let Some(budget) = budget_of(text) else {
-        return Err(Failure::usage(format!("could not read the budget `{}`", show::safe(text))).help(form));
-    };
-    if budget.time.is_some() {
-        return Err(Failure::usage("the budget of a draft has no time").help("an agent's time is --within"));
-    }
-    let one = planctl_planner::Tokens { input: 1, cached: 0, output: 1 };
-    let unpriced = writer.model().into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
-    if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
-        let message = format!(
-            "the model {} has no price, so a budget of money can't hold it",
-            show::safe(model.name())
-        );
-        return Err(Failure::new(Exit::Configuration, message).help("set [prices.\"MODEL\"] in planctl.toml"));
-    }
-    Ok(budget)
-}
-
 /// Adds up what ended runs of this workspace took, where there is a database.
-async fn past_runs(context: &Context) -> Option<PastRuns> {
-    let list =
-        match Client::ask_if_there_is_one(context, ANSWERED_WITHIN, async |client| client.list(false).await)
-            .await
-        {
-            Ok(list) => list?,
-            Err(NoAnswer) => {
-                context.say("warning: the database does not answer, so the estimate rests on a default");
-                return None;
-            }
-        };
+async fn past_runs(database: &DraftDatabase<'_>) -> Option<PastRuns> {
+    let list = match database.ask_if_there_is_one(async |client| client.list(false).await).await {
+        Ok(list) => list?,
+        Err(NoAnswer) => {
+            let says = "warning: the database does not answer, so the estimate rests on a default";
+            database.context().say(says);
+            return None;
+        }
+    };
     let mut past = PastRuns::default();
     for run in list.runs.iter().filter(|run| run.state == RunState::Done) {
         past.runs += 1;

@@ -206,7 +206,8 @@ pub async fn insert_here(
 }
 
 /// Offers a run the text that its plan's file has by now: verified where the run works, shown as what changes, and approved by
-/// a person alone. Nothing where the run does not wait for a change, or has this text already.
+/// a person, or by the policy that approved the run where that allows it. Nothing where the run does not wait for a change, or
+/// has this text already.
 pub(super) async fn offer_revision(
     context: &Context,
     client: &Client,
@@ -232,9 +233,20 @@ pub(super) async fn offer_revision(
         return Err(Failure::new(Exit::Conflict, what).next(command_to_reopen(&editing.view, ask)));
     }
     editing.show(client, &checked).await?;
+    if let Some(policy) = editing.policy().filter(|_| !approve) {
+        match client.approve_repair(&checked, handle).await {
+            Ok(decided) => {
+                context.say(&recorded_word(&decided));
+                let by_policy = Some(policy.to_owned());
+                return Ok(Some(DraftRevisionView { run, ask, approved: true, by_policy }));
+            }
+            Err(left) if left.exit == Exit::Conflict => context.say(&left.message),
+            Err(failure) => return Err(failure),
+        }
+    }
     let is_json = context.is_json()?;
     if !approve && (is_json || !context.is_interactive()) {
-        return Ok(Some(DraftRevisionView { run, ask, approved: false }));
+        return Ok(Some(DraftRevisionView { run, ask, approved: false, by_policy: None }));
     }
     let approved = match approve {
         true => true,
@@ -248,7 +260,7 @@ pub(super) async fn offer_revision(
         let decided = editing.decide(context, client, &checked, None).await?;
         context.say(&recorded_word(&decided));
     }
-    Ok(Some(DraftRevisionView { run, ask, approved }))
+    Ok(Some(DraftRevisionView { run, ask, approved, by_policy: None }))
 }
 
 fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
@@ -440,6 +452,11 @@ impl Editing {
     /// Verifies a text where the run works.
     async fn verified(&self, context: &Context, source: Source) -> Result<Checked, Failure> {
         checking::check_text(context, self.folder(), &self.view.plan, source, self.worker.as_ref()).await
+    }
+
+    /// Names the policy that approved the run.
+    fn policy(&self) -> Option<&str> {
+        self.view.approved_by.as_deref()?.strip_prefix("policy:")
     }
 
     fn folder(&self) -> &str {

@@ -4,15 +4,17 @@ use planctl_api::wire::goal::{ConsideredView, GoalEdgeView, GoalGraphView, GoalV
 use planctl_config::Config;
 use planctl_engine::Budget;
 use planctl_planner::{
-    Breakdown, Capability, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Spending,
-    Strategy, Tool, humanised, serving,
+    Breakdown, Capability, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Strategy,
+    Tool, humanised, serving,
 };
 
 use serde_json::{Value, json};
 
 use super::Context;
+use super::draft::database::DraftDatabase;
 use super::draft::inbox::Inbox;
 use super::draft::kept::Kept;
+use super::draft::shown;
 use super::draft::writer::{self, Allowance, DraftWriter};
 use crate::args::{GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::failure::{Answer, Exit, Failure};
@@ -37,22 +39,26 @@ const TOOLS_BYTES_MAX: u64 = 64 << 20;
 pub async fn run(context: &Context, command: GoalCommand) -> Answer {
     must_be_human("work on a goal")?;
     context.format(&[Format::Human, Format::Json])?;
+    let database = DraftDatabase::of(context);
     match &command {
-        GoalCommand::Decompose(args) => decompose(context, args, false).await,
-        GoalCommand::Graph(args) => decompose(context, args, true).await,
-        GoalCommand::Resolve(args) => resolve::run(context, args).await,
-        GoalCommand::Verify(args) => resolve::verify(context, args).await,
-        GoalCommand::Stats => learned::stats(context).await,
+        GoalCommand::Decompose(args) => decompose(&database, args, false).await,
+        GoalCommand::Graph(args) => decompose(&database, args, true).await,
+        GoalCommand::Resolve(args) => resolve::run(&database, args).await,
+        GoalCommand::Verify(args) => resolve::verify(&database, args).await,
+        GoalCommand::Stats => learned::stats(&database).await,
     }
 }
 
-async fn decompose(context: &Context, args: &GoalArgs, wants_graph: bool) -> Answer {
+async fn decompose(database: &DraftDatabase<'_>, args: &GoalArgs, wants_graph: bool) -> Answer {
+    let context = database.context();
     let source = &args.source;
     let tools: Vec<Tool> = capabilities(context, &source.tools).await?.iter().map(tool).collect();
     let writer = writer_of(context, source)?;
-    let breakdown = break_up(context, source, args.strategy, &tools, writer.as_ref()).await?;
+    let budget = writer::budget(source.budget.as_deref(), writer.as_ref().and_then(DraftWriter::model))?;
+    let asked = (writer.as_ref(), &budget);
+    let breakdown = break_up(database, source, args.strategy, &tools, asked).await?;
     match breakdown.next() {
-        NextPiece::Done(pieces) if wants_graph => graph(context, &source.goal, &pieces, &tools),
+        NextPiece::Done(pieces) if wants_graph => graph(context, &breakdown, (&source.goal, &pieces), &tools),
         NextPiece::Done(pieces) => print_goal(context, source, &breakdown, &pieces, &tools),
         NextPiece::Deferred(..) => {
             if context.is_json()? {
@@ -91,13 +97,15 @@ fn no_pieces_failure(context: &Context, breakdown: &Breakdown) -> Result<Failure
     })
 }
 
+/// Breaks a goal up, with a writer that may use so much.
 async fn break_up(
-    context: &Context,
+    database: &DraftDatabase<'_>,
     args: &GoalSource,
     strategy: StrategyWord,
     tools: &[Tool],
-    writer: Option<&DraftWriter>,
+    (writer, budget): (Option<&DraftWriter>, &Budget),
 ) -> Result<Breakdown, Failure> {
+    let context = database.context();
     let strategy = match strategy {
         StrategyWord::Pattern => Strategy::Pattern,
         StrategyWord::IntentFirst => Strategy::IntentFirst,
@@ -108,29 +116,26 @@ async fn break_up(
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let (key, names) = (writer.map_or_else(String::new, DraftWriter::key), names.join(","));
     let parts = ["goal", &workspace, &args.goal, word(strategy), &key, &names];
-    let kept = Kept::lock(&context.state_dir()?, &parts)?;
-    kept.take_newest(context).await?;
+    let kept = Kept::lock(database, &parts)?;
+    kept.take_newest().await?;
     let earlier = if args.again { None } else { kept.read::<Breakdown>()? };
     let random = uuid::Uuid::now_v7().to_string();
     let mut breakdown =
         earlier.unwrap_or_else(|| Breakdown::new(&args.goal, strategy, tools, writer.is_some(), &random));
     let mut stop = Stop::listen()?;
-    let budget = Budget::default();
     while let (NextPiece::Ask(prompt), Some(writer)) = (breakdown.next(), writer) {
         let name = writer.name().unwrap_or_default();
         context.say(&format!("{} breaks up the goal …", show::safe(&name)));
         let allowance = Allowance {
-            budget: &budget,
-            spent: Spending::default(),
+            budget,
+            spent: breakdown.spent(),
             prompt: args.send.as_deref(),
             inbox: Inbox::of(&kept, "", &args.goal),
         };
         // The same prompt is asked after a stop, and the one that a person approves.
-        kept.write(&breakdown)?;
-        kept.copy(context, &args.goal).await?;
+        kept.keep(&breakdown, &args.goal).await?;
         breakdown.answered(writer.ask(context, &prompt, &allowance, &mut stop).await?);
-        kept.write(&breakdown)?;
-        kept.copy(context, &args.goal).await?;
+        kept.keep(&breakdown, &args.goal).await?;
     }
     Ok(breakdown)
 }
@@ -239,6 +244,7 @@ fn view(
             .map(|one| ConsideredView { strategy: word(one.strategy).to_owned(), why: one.why })
             .collect(),
         intents: pieces.iter().flat_map(|pieces| &pieces.intents).map(|one| intent(one, tools)).collect(),
+        spent: shown::spent_view(breakdown.spent()),
     }
 }
 
@@ -290,6 +296,9 @@ fn print_goal(
             FAINT,
             &format!("by the strategy {strategy}, {:.1} sure of 1\n", view.confidence),
         ));
+        if view.spent.answers > 0 {
+            text.push_str(&styled(FAINT, &format!("{}\n", shown::spent_words("goal", &view.spent))));
+        }
         show::print(&text)?;
     }
     Ok(if pieces.confidence < CONFIDENCE_MIN { Exit::Waiting } else { Exit::Yes })
@@ -306,7 +315,12 @@ fn row(view: &IntentView) -> Vec<String> {
     ]
 }
 
-fn graph(context: &Context, goal: &str, pieces: &Decomposition, tools: &[Tool]) -> Answer {
+fn graph(
+    context: &Context,
+    breakdown: &Breakdown,
+    (goal, pieces): (&str, &Decomposition),
+    tools: &[Tool],
+) -> Answer {
     let graph = IntentGraph::of(goal, &pieces.intents);
     if context.is_json()? {
         let kind = |kind| match kind {
@@ -322,6 +336,7 @@ fn graph(context: &Context, goal: &str, pieces: &Decomposition, tools: &[Tool]) 
             root: graph.root.clone(),
             intents: graph.intents.iter().map(|one| intent(one, tools)).collect(),
             edges: edges.collect(),
+            spent: shown::spent_view(breakdown.spent()),
         })?;
         return Ok(Exit::Yes);
     }

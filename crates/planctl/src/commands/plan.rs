@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use planctl_api::wire::PlanDecisionView;
 use planctl_api::wire::calls::Approving;
 use planctl_config::Agent;
 
@@ -10,7 +11,7 @@ use super::verify::{self, Detail};
 use super::{Context, approvals, changes, explain, history, logs, review, runs};
 use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunPlan, RunVerb, VerifyArgs};
 use crate::checking;
-use crate::client::Client;
+use crate::client::{ANSWERED_WITHIN, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, shell_word, styled};
 
@@ -204,7 +205,8 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
         show::print(&verify::findings(&checked, context.is_quiet()))?;
         return Err(not_verified(file, &checked));
     };
-    let view = verify::plan_view(context, &checked, graph)?;
+    let mut view = verify::plan_view(context, &checked, graph)?;
+    view.decided = decided_about(context, &checked).await;
     if let Some(number) = step
         && !view.steps.iter().any(|step| step.number == number)
     {
@@ -218,6 +220,15 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
         show::print(&show::folded(&verify::draw(&view, None, detail)))?;
     }
     Ok(Exit::Yes)
+}
+
+/// Returns the newest decision about a text, where there is a database that knows one.
+async fn decided_about(
+    context: &Context,
+    checked: &planctl_server::check::Checked,
+) -> Option<PlanDecisionView> {
+    let ask = async |client: Client| client.decided_about(checked).await;
+    Client::ask_if_there_is_one(context, ANSWERED_WITHIN, ask).await.ok()??
 }
 
 /// Says that a plan has errors; the findings themselves are printed before.

@@ -1,6 +1,5 @@
 //! Writes plan files whole or not at all: another writer's change is never overwritten.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use super::Context;
@@ -36,20 +35,11 @@ pub fn replace(context: &Context, file: &Path, old: &str, new: &str) -> Result<(
 /// Makes a file that is not there yet, with its folders; refuses where it is.
 pub fn create(file: &Path, text: &str) -> Result<(), Failure> {
     let name = show::safe(&file.display().to_string());
-    let refused = |why: String| Failure::new(Exit::Denied, format!("could not write {name}: {why}"));
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| refused(error.to_string()))?;
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let draft = tempfile::Builder::new().permissions(mode).tempfile_in(folder);
-    let mut draft = draft.map_err(|error| refused(error.to_string()))?;
-    std::io::Write::write_all(&mut draft, text.as_bytes())
-        .and_then(|()| draft.as_file().sync_all())
-        .map_err(|error| refused(error.to_string()))?;
-    match draft.persist_noclobber(file) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+    match planctl_harness::create_plan(file, text.as_bytes()) {
+        Ok(true) => Ok(()),
+        Ok(false) => {
             Err(Failure::new(Exit::Conflict, format!("{name} is there already; nothing was written")))
         }
-        Err(error) => Err(refused(error.error.to_string())),
+        Err(error) => Err(Failure::new(Exit::Denied, format!("could not write {name}: {error}"))),
     }
 }

@@ -79,6 +79,12 @@ pub(super) fn vectors(value: &Value, count: usize) -> Result<Vec<Vec<f32>>, Stri
     }
 }
 
+/// Reads the tokens of texts that became vectors, where the response has them.
+pub(super) fn tokens_of_texts(value: &Value) -> Option<Tokens> {
+    let input = value.get("usage")?.get("prompt_tokens")?.as_u64()?;
+    Some(Tokens { input, ..Tokens::default() })
+}
+
 /// Reads a response.
 pub(super) fn answer(api: ModelApi, value: &Value, name: &str) -> Result<Said, String> {
     match api {

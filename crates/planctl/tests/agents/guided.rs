@@ -8,10 +8,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::place::{Place, words};
-use crate::scenarios::{Played, Scenario, Stage};
-use crate::service::{Act, Manner};
-use crate::session::Session;
+use super::place::{Place, words};
+use super::scenarios::{Played, Scenario, Stage};
+use super::service::{Act, Manner};
+use super::session::Session;
 
 use Act::{Fills, Runs, Says, Waits, Writes};
 

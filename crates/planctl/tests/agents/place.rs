@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::service::{Manner, Service};
+use super::service::{Manner, Service};
 
 /// One scenario's place; `state` is shared, since it has the database.
 pub struct Place {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::place::{Place, Ran, words};
-use crate::service::Manner;
+use super::place::{Place, Ran, words};
+use super::service::Manner;
 
 /// The task that every agent can do, and its contract.
 const TASK: (&str, &str) = ("Write the file one.txt please.", "grep -q Hello one.txt");

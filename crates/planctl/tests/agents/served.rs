@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::place::{Place, words};
-use crate::scenarios::{Played, Scenario, Stage};
-use crate::service::{Act, Manner};
-use crate::session::Session;
+use super::place::{Place, words};
+use super::scenarios::{Played, Scenario, Stage};
+use super::service::{Act, Manner};
+use super::session::Session;
 
 use Act::{Calls, Says};
 

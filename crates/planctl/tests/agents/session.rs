@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use super::place::Place;
 
 /// The reason why a session could not be tried.
 pub const DID_NOT_BEGIN: &str = "opencode did not serve anybody in time";

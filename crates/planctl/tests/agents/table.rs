@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use crate::guided;
-use crate::scenarios::{self, Scenario, Stage};
-use crate::served;
-use crate::session::DID_NOT_BEGIN;
+use super::guided;
+use super::scenarios::{self, Scenario, Stage};
+use super::served;
+use super::session::DID_NOT_BEGIN;
 
 /// One kind of trials.
 struct Kind {

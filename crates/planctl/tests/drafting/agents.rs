@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use crate::home::{GOAL, app, good};
+use super::home::{GOAL, app, good};
 
 #[test]
 fn a_command_writes_a_draft_and_what_it_changes_is_gone_with_its_copy() {

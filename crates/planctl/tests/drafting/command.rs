@@ -3,8 +3,8 @@
 use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::home::{GOAL, Home, app, good};
-use crate::service::{Form, Reply, Service};
+use super::home::{GOAL, Home, app, good};
+use super::service::{Form, Reply, Service};
 
 const WORDS: [&str; 5] = ["plan", "draft", GOAL, "--model", "writer"];
 

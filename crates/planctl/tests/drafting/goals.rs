@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
-use crate::service::{Form, Reply, Service};
+use super::home::Home;
+use super::service::{Form, Reply, Service};
 
 /// One step of a good answer: its task, its contract, and the files that it may change.
 type Step = (&'static str, &'static str, &'static [&'static str]);

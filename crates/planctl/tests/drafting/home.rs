@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::service::{Form, Service};
+use super::service::{Form, Service};
 
 /// The output of a command.
 #[derive(Debug)]
@@ -77,6 +77,13 @@ impl Home {
         fs::write(self.path("home/.config/planctl/planctl.toml"), text).unwrap();
     }
 
+    /// Adds to the user's configuration.
+    pub fn configure(&self, more: &str) {
+        let file = self.path("home/.config/planctl/planctl.toml");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        fs::write(file, text + more).unwrap();
+    }
+
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         fs::create_dir_all(self.path("work")).unwrap();
@@ -111,7 +118,7 @@ impl Home {
         let said = self.planctl(words);
         assert_eq!(said.code, code, "{words:?}: {said:?}");
         let value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
-        crate::schema::check(words, &said.out);
+        super::schema::check(words, &said.out);
         value
     }
 

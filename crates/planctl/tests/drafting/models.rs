@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::home::{GOAL, Home, KEY, Said, app, good};
-use crate::service::{Form, Reply, Service};
+use super::home::{GOAL, Home, KEY, Said, app, good};
+use super::service::{Form, Reply, Service};
 
 const WORDS: [&str; 6] = ["plan", "draft", GOAL, "--model", "writer", "--json"];
 

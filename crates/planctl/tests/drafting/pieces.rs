@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::home::app;
-use crate::service::{Form, Reply, Service};
+use super::home::app;
+use super::service::{Form, Reply, Service};
 
 #[test]
 fn m_03_a_listing_that_asks_is_two_intents_without_a_model() {
@@ -66,4 +66,35 @@ fn m_07_m_11_hybrid_says_what_it_considered_and_the_graph_leads_back_to_the_goal
             && edges.contains(&"I1 is_subgoal_of G".to_owned()),
         "{edges:?}"
     );
+}
+
+#[test]
+fn m_13_a_budget_holds_a_goal_as_it_holds_a_draft() {
+    let home = app();
+    let answer = |intents| Reply::Structured(json!({ "title": "x", "confidence": 0.9, "intents": intents }));
+    let coarse = json!([{ "id": "a", "text": "close the stale ones", "coarse": true }]);
+    let parts = json!([{ "id": "a", "text": "find stale ones" }, { "id": "b", "text": "close them", "needs": ["a"] }]);
+    let service = Service::start(Form::Messages, vec![answer(coarse), answer(parts)]);
+    home.models(&[("writer", &service)]);
+    let words = |verb, budget| {
+        ["goal", verb, "close stale issues", "--model", "writer", "--json", "--budget", budget]
+    };
+    let said = home.planctl(&words("decompose", "100 tokens"));
+    assert!(said.code == 6 && said.err.contains("100 are allowed"), "{said:?}");
+    let said = home.planctl(&words("decompose", "$0.0001"));
+    assert!(said.code == 6 && service.calls().is_empty(), "{said:?}");
+    for (budget, exit) in [("much", 2), ("10 minutes", 2)] {
+        let said = home.planctl(&words("resolve", budget));
+        assert!(said.code == exit && service.calls().is_empty(), "{said:?}");
+    }
+    // The first answer is used and counted; what is left does not suffice for a second.
+    let said = home.planctl(&words("decompose", "6000 tokens"));
+    assert_eq!((said.code, service.calls().len()), (6, 1), "{said:?}");
+    assert!(said.err.contains("1200 tokens are used"), "{said:?}");
+    let view = home.json(&words("decompose", "1M tokens, $5"), 0);
+    assert_eq!((&view["spent"]["answers"], service.calls().len()), (&json!(2), 2), "{view:#}");
+    let graph = home.json(&words("graph", "100 tokens"), 0);
+    assert_eq!((&graph["spent"], service.calls().len()), (&view["spent"], 2), "nobody is asked again");
+    let told = home.planctl(&["goal", "decompose", "close stale issues", "--model", "writer"]);
+    assert!(told.out.contains("the goal took 2 answers, 2400 tokens, $0.00"), "{told:?}");
 }

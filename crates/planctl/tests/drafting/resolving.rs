@@ -3,8 +3,8 @@
 use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::home::{Home, app};
-use crate::service::{Form, Reply, Service};
+use super::home::{Home, app};
+use super::service::{Form, Reply, Service};
 
 const GOAL: &str = "list issues in mandubian/ccos but ask me for the page size";
 const FILE: &str = "plans/list-issues-in-mandubian-ccos-but-ask-me-for-the-page-size.md";
@@ -150,8 +150,15 @@ fn m_39c_a_model_proposes_and_a_person_decides() {
     home.json(&resolve(goal, &["--model", "writer", "--answer", &none]), 3);
     let alone = home.planctl(&resolve(goal, &["--answer", "I1-2=3"]));
     assert!(alone.code == 1 && alone.err.contains("--model NAME"), "{alone:?}");
-    let proposal = home.json(&resolve(goal, &["--model", "writer", "--answer", "I1-2=3"]), 3);
+    let within = ["--model", "writer", "--answer", "I1-2=3", "--budget", "100 tokens"];
+    let held = home.planctl(&resolve(goal, &within));
+    assert!(held.code == 6 && held.err.contains("100 are allowed") && service.calls().is_empty(), "{held:?}");
+    let proposal = home.json(&resolve(goal, &["--model", "writer"]), 3);
     assert_eq!((&proposal["asks"][0]["kind"], service.calls().len()), (&json!("hint"), 1), "{proposal:#}");
+    assert_eq!(
+        (&proposal["spent"]["answers"], &proposal["spent"]["output_tokens"]),
+        (&json!(1), &json!(200))
+    );
     assert!(service.calls()[0].prompt().contains("the required permissions"));
 }
 
@@ -199,7 +206,7 @@ fn m_12_m_14_m_47_a_step_says_which_intent_it_serves_and_one_that_passed_serves_
     let told = |words: &[&str]| {
         let said = said(words);
         assert_eq!(said.code, 0, "{words:?}: {said:?}");
-        crate::schema::check(words, &said.out);
+        super::schema::check(words, &said.out);
         serde_json::from_str::<Value>(&said.out).unwrap()
     };
     home.write(
@@ -239,19 +246,23 @@ fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
         .rev()
         .map(|(index, vector)| json!({ "index": index, "embedding": vector }))
         .collect();
-    let service = Service::start(Form::Embeddings, vec![Reply::Body(json!({ "data": data }).to_string())]);
+    let body = json!({ "data": data, "usage": { "prompt_tokens": 70, "total_tokens": 70 } });
+    let service = Service::start(Form::Embeddings, vec![Reply::Body(body.to_string())]);
     let writer = Service::start(Form::Chat, Vec::new());
     home.models(&[("vectors", &service), ("writer", &writer)]);
     let goal = "show umbrellas";
     let without = home.json(&resolve(goal, &[]), 3);
     assert_eq!(without["outcome"], "open");
     let again = ["--again", "--embeddings", "vectors"];
+    let held = home.planctl(&resolve(goal, &["--embeddings", "vectors", "--budget", "10 tokens"]));
+    assert!(held.code == 6 && service.calls().is_empty(), "{held:?}");
     let view = home.json(&resolve(goal, &again), 0);
+    assert_eq!((&view["spent"]["input_tokens"], &view["spent"]["usd"]), (&json!(70), &json!(0.00007)));
     assert_eq!(view["steps"][0]["capability"], "github.fetch_weather", "{view:#}");
     assert_eq!(view["steps"][0]["source"], "semantic");
     let call = &service.calls()[0];
     assert_eq!((call.path.as_str(), call.body["input"].as_array().unwrap().len()), ("/v1/embeddings", 4));
-    assert_eq!(call.headers["authorization"], format!("Bearer {}", crate::home::KEY));
+    assert_eq!(call.headers["authorization"], format!("Bearer {}", super::home::KEY));
     home.json(&resolve(goal, &again), 0);
     assert_eq!(service.calls().len(), 1, "no text is paid for twice");
     let wrong = home.planctl(&resolve(goal, &["--embeddings", "writer"]));

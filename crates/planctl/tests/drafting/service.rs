@@ -1,6 +1,6 @@
 //! A model's service on loopback: it speaks either form, answers as it is told, and keeps what it was asked.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -62,14 +62,20 @@ pub struct Service {
 impl Service {
     /// Starts a service with these answers; when they are used up it answers with an error that is not tried again.
     pub fn start(form: Form, replies: Vec<Reply>) -> Service {
+        let mut left = replies.into_iter();
+        Service::answering(form, move |_| left.next())
+    }
+
+    /// Starts a service that answers by what it is asked; without an answer it is an error that is not tried again.
+    pub fn answering(form: Form, mut reply: impl FnMut(&Call) -> Option<Reply> + Send + 'static) -> Service {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::new(Heard::default());
-        let (kept, left) = (heard.clone(), Mutex::new(VecDeque::from(replies)));
+        let kept = heard.clone();
         std::thread::spawn(move || {
             let mut silent = Vec::new();
             for stream in listener.incoming().flatten() {
-                silent.extend(serve(form, stream, &kept, &left));
+                silent.extend(serve(form, stream, &kept, &mut reply));
             }
         });
         Service { form, address, heard }
@@ -94,7 +100,12 @@ impl Service {
 }
 
 /// Serves one connection; returns it where it is to stay silent.
-fn serve(form: Form, stream: TcpStream, heard: &Heard, left: &Mutex<VecDeque<Reply>>) -> Option<TcpStream> {
+fn serve(
+    form: Form,
+    stream: TcpStream,
+    heard: &Heard,
+    reply: &mut dyn FnMut(&Call) -> Option<Reply>,
+) -> Option<TcpStream> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut first = String::new();
     reader.read_line(&mut first).ok()?;
@@ -110,9 +121,9 @@ fn serve(form: Form, stream: TcpStream, heard: &Heard, left: &Mutex<VecDeque<Rep
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let reply = left.lock().unwrap().pop_front();
-    let answered = reply.as_ref().map(|reply| written(form, reply, &body));
-    heard.calls.lock().unwrap().push(Call { path, headers, body });
+    let call = Call { path, headers, body };
+    let answered = reply(&call).map(|reply| written(form, &reply, &call.body));
+    heard.calls.lock().unwrap().push(call);
     heard.came.notify_all();
     let (status, header, text) = match answered {
         Some(Some(answered)) => answered,

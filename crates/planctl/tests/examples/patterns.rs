@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{Home, repository, told};
+use super::{Home, repository, told};
 
 /// The scripts that a pattern is tried with; they run in the workspace.
 struct Trial {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{Home, repository, told};
+use super::{Home, repository, told};
 
 /// How one run of a plan goes.
 struct Story {
@@ -143,7 +143,7 @@ fn is_clean(plan: &str) {
     let told: Vec<&Value> = found.iter().filter(|found| found["level"] != "note").collect();
     assert!(output.status.success() && told.is_empty(), "{plan}: {told:#?}");
     let drawn = fixture.planctl().args(["graph", "check", &file]).output().unwrap();
-    assert!(drawn.status.success(), "{plan}: {}", crate::told(&drawn));
+    assert!(drawn.status.success(), "{plan}: {}", super::told(&drawn));
 }
 
 macro_rules! starters {

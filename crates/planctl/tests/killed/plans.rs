@@ -1,6 +1,6 @@
 //! The plans that are run both ways, each with a worker who does the same whenever it is told the same.
 
-use crate::Script;
+use super::Script;
 
 const PLAIN: Script = Script {
     plan: "",

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Instant;
 
-use crate::PATIENCE;
+use super::PATIENCE;
 use crate::fixture::Fixture;
 
 /// One input is one transition; a transaction that makes two, for a run and for one within it, needs one ticket.

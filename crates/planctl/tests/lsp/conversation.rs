@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::{of_code, plan};
+use super::editor::Editor;
+use super::{of_code, plan};
 
 #[test]
 fn the_encoding_is_utf_8_where_the_editor_knows_it_and_utf_16_where_not() {

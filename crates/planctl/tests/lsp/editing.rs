@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::{of_code, plan};
+use super::editor::Editor;
+use super::{of_code, plan};
 
 /// Counts a text in the units of an encoding.
 fn units(encoding: &str, text: &str) -> usize {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::plan;
+use super::editor::Editor;
+use super::plan;
 
 /// Returns the text of a hover.
 fn hover(editor: &mut Editor, name: &str, position: (u32, u32)) -> String {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::plan;
+use super::editor::Editor;
+use super::plan;
 
 fn run(editor: &mut Editor, arguments: Value) -> Result<Value, (i64, String)> {
     let command = json!({ "command": "planctl.runContract", "arguments": [arguments] });

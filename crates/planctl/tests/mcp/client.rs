@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::support::{PATIENCE, Place};
+use crate::support::{PATIENCE, Place};
 
 /// The revision with a handshake and sessions.
 pub const OLDER: &str = "2025-11-25";

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, newer_meta};
-use super::support::Place;
-use super::support::chance::Chance;
+use crate::support::Place;
+use crate::support::chance::Chance;
 
 const MESSAGES: usize = 1_000;
 /// Twice as much as a server uses that reads the longest message it takes.

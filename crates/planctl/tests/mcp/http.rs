@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use super::client::{NEWER, OLDER, forms, newer_meta, newer_meta_of};
-use super::support::{Going, Place};
+use crate::support::{Going, Place};
 
 /// A daemon with a port.
 struct Port {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::support::Place;
+use crate::support::Place;
 
 /// Each agent, its file in a project, and settings that a person has there already.
 const CLIENTS: [(&str, &str, &str); 5] = [

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::support::Place;
+use crate::support::Place;
 
 pub const PLAN: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Hello\n\n**Budget:** 60 minutes\n\n## Steps\n\n\
     ### 1. Greet\n\n**target:** coder\n\n**task:**\nWrite `hello.txt`.\n\n**contract:**\n```bash\ngrep -q Hello hello.txt\n```\n\
@@ -14,7 +14,7 @@ pub const PLAN: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Hel
 const TRUSTED: &str = "[mcp]\nasks_at_client = true\n";
 
 /// A workspace with a run whose step waits for a worker, and a daemon.
-fn place(toml: Option<&str>) -> (Place, super::support::Going) {
+fn place(toml: Option<&str>) -> (Place, crate::support::Going) {
     let place = Place::new();
     fs::write(place.path("work/hello.md"), PLAN).unwrap();
     if let Some(toml) = toml {

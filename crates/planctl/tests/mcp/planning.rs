@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::client::Client;
-use super::support::Place;
+use crate::support::Place;
 
 const PLANNING: [&str; 6] = [
     "planning_setup_plan",

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::support::Place;
+use crate::support::Place;
 
 const PLAN: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Say hello\n\n**Budget:** max 100k tokens, $1, 10 minutes\n\n\
     ## Steps\n\n### 1. Write the greeting\n\n**target:** coder\n\n**task:**\nWrite `hello.txt`.\n\n**contract:**\n```shell\n\

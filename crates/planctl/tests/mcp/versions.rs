@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, NEWER, OLDER, newer_meta};
-use super::support::Place;
+use crate::support::Place;
 
 #[test]
 fn the_newer_revision_needs_no_handshake_and_each_answer_says_that_it_is_whole() {

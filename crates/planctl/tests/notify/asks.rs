@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::receiver::{Got, Receiver, SECRET, WEBHOOK, configure, daemon, sql};
+use super::receiver::{Got, Receiver, SECRET, WEBHOOK, configure, daemon, sql};
 use crate::support::{Place, wait_until};
 
 /// Verifies as a receiver of Standard Webhooks does.
@@ -150,7 +150,7 @@ fn an_ask_that_is_decided_before_a_channel_took_the_message_is_told_nobody_there
     assert_eq!(place.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", &place.exec()]).code, 3);
     // No daemon: the ask opens, and is answered, before anybody could be told.
     place.must(&["approvals", "reject", "1", "--note", "no"]);
-    let _daemon = crate::receiver::daemon(&place, &receiver);
+    let _daemon = super::receiver::daemon(&place, &receiver);
     let got = receiver.await_got(1);
     assert_eq!(types(&got), ["run.cancelled"]);
     wait_until("nothing is announced", || {

@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::listener::{Request, listen, read};
+use super::listener::{Request, listen, read};
 use crate::support::wait_until;
 
 /// A span that arrived.

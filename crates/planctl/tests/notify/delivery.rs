@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::receiver::{Receiver, SECRET, WEBHOOK, configure, daemon, sql};
+use super::receiver::{Receiver, SECRET, WEBHOOK, configure, daemon, sql};
 use crate::support::{Place, wait_until};
 
 fn deliveries(place: &Place, more: &[&str]) -> Vec<Value> {
@@ -173,4 +173,27 @@ fn a_file_that_nobody_trusts_starts_and_sends_nothing() {
     // The ask still waits, so the person hears of it once the file counts.
     receiver.await_got(1);
     wait_until("the command ran", || mark.exists());
+}
+
+#[test]
+fn a_run_is_told_of_however_many_ended_before_it_of_which_nobody_wants_to_hear() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    configure(&place, WEBHOOK);
+    let _daemon = daemon(&place, &receiver);
+    ask(&place);
+    // More than are looked at in one turn, of a folder that has no configuration.
+    sql(
+        &place,
+        "with folder as (insert into workspaces (host, path) select host, '/nowhere' from workspaces limit 1 returning id), \
+         plan as (insert into plans (workspace, path, status, digest) select id, 'q.md', 'done', 'd' from folder returning *) \
+         insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, head, seq, chain, \
+           created_at, started_at, ended_at) \
+         select gen_random_uuid(), p.id, p.workspace, 'q', n, 'q-' || n, r.revision, r.graph, '{}', 'ended', r.head, 3, r.chain, \
+           now(), now(), clock_timestamp() from plan p, (select * from runs limit 1) r, generate_series(1, 1200) n",
+    );
+    place.must(&["plan", "cancel", "@last"]);
+    let is_it = |got: &Value| got["type"] == "run.cancelled" && got["data"]["run"] == "p-1";
+    wait_until("a message of the run", || receiver.got().iter().any(|got| is_it(&got.json())));
 }

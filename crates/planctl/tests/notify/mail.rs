@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::receiver::configure;
+use super::receiver::configure;
 use crate::support::Place;
 
 /// The lines that the server heard.

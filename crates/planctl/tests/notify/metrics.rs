@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::receiver::{Receiver, WEBHOOK, configure, daemon};
+use super::receiver::{Receiver, WEBHOOK, configure, daemon};
 use crate::support::{Place, wait_until};
 
 fn get(place: &Place, path: &str) -> String {

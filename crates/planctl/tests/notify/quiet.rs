@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::receiver::{Got, Receiver, WEBHOOK, configure, daemon, sql};
+use super::receiver::{Got, Receiver, WEBHOOK, configure, daemon, sql};
 use crate::support::{Place, wait_until};
 
 fn asked(place: &Place, statement: &str) -> String {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::listener::{Request, listen, read};
+use super::listener::{Request, listen, read};
 use crate::support::{Place, wait_until};
 
 /// A request that arrived.

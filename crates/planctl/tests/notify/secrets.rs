@@ -1,6 +1,6 @@
 //! No secret of a channel, and none that a program printed, is in any message, list, log or answer.
 
-use crate::receiver::{Receiver, WEBHOOK, configure, daemon};
+use super::receiver::{Receiver, WEBHOOK, configure, daemon};
 use crate::support::{Place, wait_until};
 
 /// Texts that must show nowhere: the address's own key, the signature's secret, and a credential that a contract prints.

@@ -1,6 +1,6 @@
 //! A person who watches a run is called back to the terminal, where it shows that.
 
-use crate::receiver::configure;
+use super::receiver::configure;
 use crate::support::{PATIENCE, Place};
 use crate::tty::Tty;
 

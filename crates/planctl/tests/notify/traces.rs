@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::collector::{Collector, Span, must_be_whole};
+use super::collector::{Collector, Span, must_be_whole};
 use crate::support::{Going, Place, wait_until};
 
 /// A worker that notes which trace it was given, as a program of its own would continue it.
@@ -106,6 +106,36 @@ fn a_trace_holds_the_run_its_steps_attempts_work_and_contracts_and_programs_join
     assert!(!daemon.heard().contains("canary-of-the-collector"));
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
+}
+
+#[test]
+fn the_try_after_a_persons_retry_has_its_own_number() {
+    let (place, collector) = (Place::new(), Collector::new());
+    place.plan(2, "");
+    let file = place.path("work/p.md");
+    let text = fs::read_to_string(&file).unwrap().replace("retry(1), then abort", "escalate");
+    fs::write(&file, text).unwrap();
+    place.set("flaky-2");
+    let url = collector.url();
+    let _daemon = daemon(&place, &[("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str())]);
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &place.exec()]);
+    let kind = || place.json(&["approvals", "--json"])["asks"][0]["kind"].clone();
+    wait_until("the step waits for a person", || kind() == "escalation");
+    place.must(&["approvals", "retry", "--note", "once more"]);
+    let spans = collector.await_runs(1);
+
+    must_be_whole(&spans);
+    let second = of(&spans, "step 2")[0];
+    let numbers = |name: &str| {
+        let of_step = of(&spans, name).into_iter().filter(|span| span.number("step") == Some(2));
+        of_step.map(|span| span.number("attempt")).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("work"), [Some(1), Some(2)], "{spans:#?}");
+    let attempts: Vec<_> =
+        of(&spans, "attempt").into_iter().filter(|span| span.parent == second.id).collect();
+    let verdicts: Vec<_> =
+        attempts.iter().map(|span| (span.number("attempt"), span.text("verdict"))).collect();
+    assert_eq!(verdicts, [(Some(1), "failed"), (Some(2), "passed")], "{attempts:#?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::receiver::sql;
+use super::receiver::sql;
 use crate::support::Place;
 
 fn runs(place: &Place) -> Vec<String> {

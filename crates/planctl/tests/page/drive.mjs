@@ -190,6 +190,7 @@ try {
     step: "/runs/auth-1/steps/2", output: "/runs/auth-1/steps/2/attempts/1/stderr", graph: "/runs/auth-1/graph", timeline: "/runs/auth-1/timeline",
     runs: "/runs", waiting: "/runs?state=waiting",
     prompt: "/runs/auth-1/steps/2/attempts/1/prompt", plans: "/plans", plan: "/plans/1", library: "/library?message=fix+the+bug", system: "/system",
+    machine: "/system/doctor",
   };
   for (const [name, address] of Object.entries(shown)) await look(ann, name, address);
   const looks = {
@@ -199,7 +200,7 @@ try {
   };
   for (const [name, options] of Object.entries(looks)) {
     const page = await signedIn(options);
-    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "timeline", "waiting", "plan", "library", "system"]) await look(page, `${screen}-${name}`, shown[screen]);
+    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "timeline", "waiting", "plan", "library", "system", "machine"]) await look(page, `${screen}-${name}`, shown[screen]);
     await page.context().close();
   }
   console.log(`ok: ${screens} screens: valid, accessible, within 60 KB; pictures in ${pictures}`);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use planctl_lang::Code;
 
-use crate::{pages, repository};
+use super::{pages, repository};
 
 fn texts() -> BTreeMap<PathBuf, String> {
     let read = |page: PathBuf| (page.clone(), std::fs::read_to_string(page).unwrap());

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::terminal::Terminal;
+use super::terminal::Terminal;
 
 /// How fast a person types.
 const KEYS_PER_SECOND: f64 = 3.0;

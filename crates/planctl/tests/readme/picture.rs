@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::likeness;
-use crate::repository;
-use crate::terminal::Terminal;
+use super::likeness;
+use super::repository;
+use super::terminal::Terminal;
 
 /// The columns of the terminal that is drawn.
 const COLUMNS: u16 = 120;
@@ -53,6 +53,6 @@ fn the_picture_shows_a_false_claim_that_fails_its_contract_and_the_retry() {
         return;
     }
     let there = std::fs::read_to_string(path).unwrap_or_default();
-    let help = "to draw it anew: PLANCTL_README=write cargo test -p planctl --test readme";
+    let help = "to draw it anew: PLANCTL_README=write cargo test -p planctl --test cli readme::";
     assert_eq!(words(&there), words(&svg), "{help}");
 }

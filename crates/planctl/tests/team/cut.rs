@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use planctl_server::testing::{TestCluster, TestDatabase};
 use rustix::process::Signal;
 
-use crate::hosts::{Host, Network, may_make_networks};
+use super::hosts::{Host, Network, may_make_networks};
 use crate::support::{Going, Place, Said, wait_until};
 use crate::tls::{Certificates, Proxy};
 

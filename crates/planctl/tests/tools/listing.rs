@@ -1,6 +1,6 @@
 //! Servers are asked once; their tools are listed, shown and tried.
 
-use crate::place::Place;
+use super::place::Place;
 
 type Test = (&'static str, fn());
 

@@ -20,7 +20,7 @@ impl Place {
         let program = std::env::current_exe().unwrap();
         let log = self.fixture.home().join("asked");
         let toml = format!(
-            "[servers.issues]\ncommand = [{program:?}, \"serve\", {manner:?}, {log:?}]\n{effects}\n",
+            "[servers.issues]\ncommand = [{program:?}, \"serve-tools\", {manner:?}, {log:?}]\n{effects}\n",
             program = program.display().to_string(),
             log = log.display().to_string(),
         );

@@ -1,6 +1,6 @@
 //! From a sentence to a call: a goal is resolved to the tools of a server, and its plan runs.
 
-use crate::place::Place;
+use super::place::Place;
 
 type Test = (&'static str, fn());
 

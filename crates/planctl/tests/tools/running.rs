@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::place::Place;
 use crate::fixture::Said;
-use crate::place::Place;
 
 type Test = (&'static str, fn());
 

@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 
+use super::running::{call, plan};
+use super::server::answer;
 use crate::fixture::{Fixture, Said};
-use crate::running::{call, plan};
-use crate::server::answer;
 
 type Test = (&'static str, fn());
 
@@ -317,7 +317,7 @@ fn confined() {
     // A confined server writes in the workspace alone.
     let log = local.path("asked").display().to_string();
     let reaching = |effects: &str, tier: &str| {
-        let command = format!("command = [{program:?}, \"serve\", \"usual\", {log:?}]");
+        let command = format!("command = [{program:?}, \"serve-tools\", \"usual\", {log:?}]");
         local.write("planctl.toml", &format!("[servers.issues]\n{command}\n{effects}\n"));
         assert_eq!(local.planctl(&["trust", "."]).code, 0);
         let arguments = json!({"address": place.web.address}).to_string();

@@ -288,6 +288,7 @@ fn tier_2_a_program_of_roots_alone_is_named_as_out_of_reach() {
             timeout: Duration::from_secs(20),
             guard: false,
             red_first: RedFirst::Off,
+            min_tests: None,
             judge: None,
         };
         let baseline = std::sync::Arc::new(Baseline::default());

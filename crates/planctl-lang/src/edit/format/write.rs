@@ -54,6 +54,7 @@ const ORDER: [Field; 33] = [
     Field::Arguments,
     Field::Contract,
     Field::ExitCode,
+    Field::MinTests,
     Field::Judge,
     Field::JudgeBy,
     Field::OnFail,
@@ -65,7 +66,6 @@ const ORDER: [Field; 33] = [
     Field::RedFirst,
     Field::AskDeadline,
     Field::Gate,
-    Field::MinTests,
     Field::Status,
 ];
 

@@ -12,7 +12,7 @@ use crate::syntax::condition::Reading;
 use crate::syntax::dot::syntax::{Attribute, Of};
 use crate::syntax::values::{self, OnFail, WorkspaceMode, flag, seconds, whole};
 use crate::syntax::written::{ExitResult, FieldValue, RetryPolicy, Text, ValueForm, VerifyType, Written};
-use crate::text::limits::RETRIES_MAX;
+use crate::text::limits::{RETRIES_MAX, TESTS_MAX};
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 
@@ -31,6 +31,7 @@ pub(crate) struct AttributeSpec {
     pub left_out: Option<&'static str>,
 }
 
+const TESTS: ValueForm = ValueForm::Whole(1, TESTS_MAX as i64);
 const RETRIES: ValueForm = ValueForm::Whole(0, RETRIES_MAX as i64);
 const VISITS: ValueForm = ValueForm::Whole(1, 100);
 const PARALLEL: ValueForm = ValueForm::Whole(1, 64);
@@ -159,6 +160,7 @@ attributes! {
         "contract" contract: Text,
         "expect_exit" expect_exit: u8,
         "contract_timeout" contract_timeout: Duration,
+        "min_tests" min_tests: u32 = TESTS,
         "judge" judge: Text,
         "judge_by" judge_by: Text,
         "target" target: Text,

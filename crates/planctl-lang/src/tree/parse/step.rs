@@ -114,7 +114,7 @@ impl Reader<'_> {
                 self.on_step(|step| step.max_visits = number);
             }
             Field::MinTests => {
-                let number = self.number(known, &value, 1, 1_000_000);
+                let number = self.number(known, &value, 1, u64::from(crate::text::limits::TESTS_MAX));
                 self.on_step(|step| step.min_tests = number);
             }
             Field::Needs => self.take_needs(value),

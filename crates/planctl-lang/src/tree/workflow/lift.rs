@@ -174,6 +174,7 @@ fn say_task(task: &Task, said: &mut NodeAttributes) {
     said.locks = list(&task.locks);
     said.work = value(Some(task.work).filter(|work| *work == WorkKind::Review));
     said.expect_exit = expect_exit(&task.contract);
+    said.min_tests = value(task.contract.min_tests);
 }
 
 fn expect_exit(contract: &Contract) -> Written<u8> {

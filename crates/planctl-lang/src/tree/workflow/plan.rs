@@ -79,6 +79,7 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         when: step.when.as_ref().map(|when| read_when(source, when, found)).unwrap_or_default(),
         timeout: step.timeout.clone().into(),
         contract_timeout: step.contract_timeout.clone().into(),
+        min_tests: step.min_tests.clone().into(),
         judge: step.judge.clone().into(),
         judge_by: step.judge_by.clone().into(),
         max_visits: step.max_visits.clone().into(),

@@ -191,6 +191,7 @@ fn step(
         ("max_retries", said.max_retries.text()),
         ("max_visits", said.max_visits.text()),
         ("contract_timeout", said.contract_timeout.text()),
+        ("min_tests", said.min_tests.text()),
         ("ask_deadline", said.ask_deadline.text()),
     ];
     let subscriptions = said.subscriptions.value().into_iter().flatten().map(subscription_words);

@@ -90,6 +90,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         contract: contract(source, node),
         timeout: said.timeout.spanned(),
         contract_timeout: if is_bare { &said.timeout } else { &said.contract_timeout }.spanned(),
+        min_tests: said.min_tests.spanned(),
         judge: said.judge.text().cloned(),
         judge_by: said.judge_by.text().cloned(),
         max_visits: said.max_visits.spanned(),

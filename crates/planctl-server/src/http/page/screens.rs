@@ -6,15 +6,15 @@ use planctl_api::wire::calls::RunName;
 use planctl_api::wire::messages::DeliveryList;
 use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
 use planctl_api::wire::{
-    AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PictureView, PlanList,
-    PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList, RunPage, SpentToday, TimelineView,
-    WhyView, moment,
+    AskList, AskPage, AttemptView, DatabaseView, DecisionLog, DoctorView, EventLine, LogView, Paged as _,
+    PictureView, PlanFindings, PlanList, PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList,
+    RunPage, SpentToday, TimelineView, WhyView, moment,
 };
 use planctl_api::{Code, Problem};
 use planctl_web::{
-    AskScreen, AttemptWindow, Draft, Filters, Frame, GraphScreen, HistoryScreen, HomeScreen, PlanScreen,
-    PlansScreen, ProblemScreen, Recorded, RunFilters, RunScreen, RunsScreen, Screen as _, SignInScreen,
-    StepScreen, SystemScreen, Tab, TimelineScreen, encoded,
+    AskScreen, AttemptWindow, DoctorScreen, Draft, Filters, Frame, GraphScreen, HistoryScreen, HomeScreen,
+    PlanScreen, PlansScreen, ProblemScreen, Recorded, RunFilters, RunScreen, RunsScreen, Screen as _,
+    SignInScreen, StepScreen, SystemScreen, Tab, TimelineScreen, encoded,
 };
 
 use super::visit::Visit;
@@ -33,6 +33,8 @@ const FILTERED_ASKS: usize = 500;
 const EVENTS: usize = 60;
 /// How many messages the system page lists.
 const DELIVERIES: usize = 10;
+/// How many decisions it lists.
+const DECISIONS: usize = 20;
 /// How many lines a page of a run's history has.
 const HISTORY_LINES: u64 = 100;
 
@@ -59,6 +61,7 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["plans", plan] => one_plan(visit, address, plan).await,
         ["library"] => library::list(visit, address).await,
         ["system"] => system(visit, address).await,
+        ["system", "doctor"] => doctor(visit, address).await,
         _ => Err(Problem::new(Code::NotFound, "there is no page at this address")),
     }
 }
@@ -300,6 +303,8 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let summary: PlanSummary = visit.look(&route).await?;
     let digest = address.query("digest").unwrap_or(&summary.digest);
     let revision: RevisionPage = visit.look(&format!("{route}/revisions/{}", encoded(digest))).await?;
+    let findings = format!("{route}/revisions/{}/findings", encoded(digest));
+    let findings = visit.look::<PlanFindings>(&findings).await.map(|found| found.findings);
     let revisions: RevisionList = visit.look(&format!("{route}/revisions?limit=20")).await?;
     let workspace = encoded(&summary.workspace);
     let runs: RunList = visit.look(&format!("/v1/runs?limit={RUNS_OF_PLAN}&workspace={workspace}")).await?;
@@ -307,7 +312,7 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let frame = texts.frame_of(visit, Tab::Plans)?;
     let key = visit.new_key();
     let form = visit.session()?.form(&key);
-    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), &runs, form).html())
+    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), findings.as_deref(), &runs, form).html())
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -316,6 +321,7 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let roles: RoleWorkList = visit.look("/v1/roles?limit=100").await?;
     let workers: WorkerList = visit.look("/v1/workers?limit=100").await?;
     let deliveries: DeliveryList = visit.look(&format!("/v1/deliveries?limit={DELIVERIES}")).await?;
+    let decisions: DecisionLog = visit.look(&format!("/v1/decisions?limit={DECISIONS}")).await?;
     let session = visit.session()?;
     let tokens: Option<TokenList> = match session.is_admin() {
         true => Some(visit.look("/v1/tokens?limit=500").await?),
@@ -329,9 +335,15 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
         frame,
         (&service, &database),
         (&roles, &workers),
-        &deliveries,
+        (&deliveries, &decisions),
         tokens.as_ref(),
         form,
     )
     .html())
+}
+
+async fn doctor(visit: &Visit, address: &Address) -> Result<String, Problem> {
+    let found: DoctorView = visit.get("/v1/doctor").await?;
+    let texts = Texts::of(address);
+    Ok(DoctorScreen { frame: texts.frame_of(visit, Tab::System)?, found: &found }.html())
 }

@@ -1,11 +1,12 @@
 //! Signing in and out: a session is a token of the API, in a cookie that no script reads.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use planctl_api::{Code, Problem};
-use planctl_store::{NewToken, NewlyMade, TokenScope};
+use planctl_store::{NewToken, NewlyMade, TokenRow, TokenScope};
 use planctl_web::{Form, Reader, ReaderMarks};
 use tokio::time::Instant;
 
@@ -25,10 +26,10 @@ const HOLDS: Duration = Duration::from_secs(12 * 3600);
 #[derive(Clone)]
 pub(super) struct Session {
     secret: String,
-    /// The id of the token, where it was made for this session alone.
-    own_token: Option<String>,
+    token: Arc<TokenRow>,
+    /// Says that the token was made for this session alone.
+    is_own: bool,
     name: String,
-    scope: TokenScope,
     form: String,
 }
 
@@ -42,14 +43,15 @@ impl Session {
         since: Instant,
     ) -> Result<Option<Session>, Problem> {
         let Some(cookie) = cookie(headers) else { return Ok(None) };
-        let name = hash_of(&[b"a session of the page", cookie.as_bytes()]);
-        state.sessions.of(&name, since, Session::shown(&state.api, cookie)).await
+        let own = cookie.strip_prefix(OWN);
+        let found = Session::found(state, own.unwrap_or(cookie), since).await?;
+        Ok(found.map(|session| Session { is_own: own.is_some(), ..session }))
     }
 
-    async fn shown(api: &ApiState, cookie: &str) -> Result<Option<Session>, Problem> {
-        let own = cookie.strip_prefix(OWN);
-        let found = Session::from_secret(api, own.unwrap_or(cookie)).await?;
-        Ok(found.map(|(session, token)| Session { own_token: own.map(|_| token), ..session }))
+    /// Finds the session that a secret begins, looked up since a moment.
+    async fn found(state: &PageState, secret: &str, since: Instant) -> Result<Option<Session>, Problem> {
+        let name = hash_of(&[b"a session of the page", secret.as_bytes()]);
+        state.sessions.since(&name, since, Session::from_secret(&state.api, secret)).await
     }
 
     /// Returns the session with marks in the place of its reader.
@@ -57,30 +59,29 @@ impl Session {
         Session { name: marks.name().to_owned(), form: marks.form().to_owned(), ..self.clone() }
     }
 
-    /// Finds the session that a secret begins, and the id of its token.
-    async fn from_secret(api: &ApiState, secret: &str) -> Result<Option<(Session, String)>, Problem> {
+    /// Finds the session that a secret begins.
+    async fn from_secret(api: &ApiState, secret: &str) -> Result<Option<Session>, Problem> {
         let token = api.server_node().store().token_of(secret).await.map_err(of_store)?;
         // A worker's token shows no pages.
         let token = token.filter(|token| token.scope != TokenScope::Worker);
-        Ok(token.map(|token| {
-            let session = Session {
-                secret: secret.to_owned(),
-                own_token: None,
-                name: token.name,
-                scope: token.scope,
-                form: hash_of(&[b"forms of the page", secret.as_bytes()]),
-            };
-            (session, token.id)
+        Ok(token.map(|token| Session {
+            secret: secret.to_owned(),
+            is_own: false,
+            name: token.name.clone(),
+            token: Arc::new(token),
+            form: hash_of(&[b"forms of the page", secret.as_bytes()]),
         }))
     }
 
-    /// Refuses where its token was revoked or has run out.
-    pub(super) async fn still_holds(api: &ApiState, session: &Session) -> Result<(), Problem> {
-        let found = Session::from_secret(api, &session.secret).await?;
-        found
-            .filter(|(found, _)| found.scope == session.scope)
-            .map(drop)
-            .ok_or_else(guard::unauthenticated_problem)
+    /// Refuses where its token was revoked or has run out, as it was looked up since a moment.
+    pub(super) async fn still_holds(&self, state: &PageState, since: Instant) -> Result<(), Problem> {
+        let found = Session::found(state, &self.secret, since).await?;
+        found.map(drop).ok_or_else(guard::unauthenticated_problem)
+    }
+
+    /// Returns the row of its token, as it was found.
+    pub(super) fn token(&self) -> &Arc<TokenRow> {
+        &self.token
     }
 
     /// Returns the token.
@@ -90,18 +91,18 @@ impl Session {
 
     /// Returns what pages say of their reader.
     pub(super) fn reader(&self) -> Reader<'_> {
-        Reader { name: &self.name, scope: self.scope.word(), form: &self.form }
+        Reader { name: &self.name, scope: self.token.scope.word(), form: &self.form }
     }
 
     /// Returns what a form carries, for somebody who may decide.
     pub(super) fn form<'a>(&'a self, key: &'a str) -> Option<Form<'a>> {
-        let may_decide = matches!(self.scope, TokenScope::Approve | TokenScope::Admin);
+        let may_decide = matches!(self.token.scope, TokenScope::Approve | TokenScope::Admin);
         may_decide.then(|| Form { name: &self.name, form: &self.form, key })
     }
 
     /// Says that it reaches what only administrators do.
     pub(super) fn is_admin(&self) -> bool {
-        self.scope == TokenScope::Admin
+        self.token.scope == TokenScope::Admin
     }
 
     /// Refuses a form that comes from no page of this session (A38).
@@ -126,7 +127,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Result<Response, Problem> {
     let token = token.trim();
     match Session::from_secret(&visit.state.api, token).await? {
-        Some((session, _)) => Ok(sign_in_response(visit, &session.secret)),
+        Some(session) => Ok(sign_in_response(visit, &session.secret)),
         None => {
             let refused = "This token is not valid, or may not read.";
             Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(address, Some(refused))))
@@ -161,8 +162,9 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
 /// Signs out: the browser forgets the session. A token that was made for the session is revoked; one that was pasted may be
 /// in use elsewhere, and holds on.
 pub(super) async fn sign_out(visit: &Visit) -> Result<Response, Problem> {
-    if let Some(token) = &visit.session()?.own_token {
-        visit.state.api.server_node().store().revoke_token(token).await.map_err(of_store)?;
+    let session = visit.session()?;
+    if session.is_own {
+        visit.state.api.server_node().store().revoke_token(&session.token.id).await.map_err(of_store)?;
         visit.state.api.page().note_decision();
     }
     let forgotten = format!("{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict");

@@ -17,7 +17,7 @@ use super::session::Session;
 use super::{PageState, guard};
 use crate::clock;
 use crate::http::capacity::StrangerSlot;
-use crate::http::guard::{KEY_HEADER, Peer};
+use crate::http::guard::{FoundToken, KEY_HEADER, Peer};
 use crate::http::serve::route_request;
 
 /// The headers by which a browser says where a request comes from. The API's guard looks at them, too.
@@ -27,6 +27,8 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// How old an answer may be that pages share. An answer from before a decision by this daemon is always too old.
 const SHARED_FOR: Duration = Duration::from_millis(50);
+/// How long the session of a tab that stays open counts as valid after it was looked up.
+const SESSION_HOLDS: Duration = Duration::from_secs(1);
 
 /// One request of a browser.
 #[derive(Clone)]
@@ -48,8 +50,7 @@ impl Visit {
         let peer = parts.extensions.get::<Peer>().copied();
         let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
         guard::refuse_strangers(&state.api, &peer, parts)?;
-        let now = clock::instant();
-        let since = now.checked_sub(SHARED_FOR).unwrap_or(now).max(state.api.page().decided_at());
+        let since = not_before(SHARED_FOR).max(state.api.page().decided_at());
         let session = Session::of(&state, &parts.headers, since).await?;
         let stranger = parts.extensions.get::<StrangerSlot>().cloned();
         let headers =
@@ -59,7 +60,13 @@ impl Visit {
 
     /// Refuses where the token of the session was revoked or has run out meanwhile.
     pub(super) async fn session_still_holds(&self) -> Result<(), Problem> {
-        Session::still_holds(&self.state.api, self.session()?).await
+        let since = not_before(SESSION_HOLDS).max(self.decided_at());
+        self.session()?.still_holds(&self.state, since).await
+    }
+
+    /// Returns when something was decided last by a call of this daemon.
+    pub(super) fn decided_at(&self) -> Instant {
+        self.state.api.page().decided_at()
     }
 
     /// Returns the session.
@@ -69,7 +76,7 @@ impl Visit {
 
     /// Returns the same browser's visit once more, whose answers are no older than this.
     pub(super) fn again(&self, since: Instant) -> Visit {
-        Visit { since: since.max(self.state.api.page().decided_at()), ..self.clone() }
+        Visit { since: since.max(self.decided_at()), ..self.clone() }
     }
 
     /// Returns a visit that draws a page for all readers of the session's scope: marks stand in the reader's place.
@@ -88,15 +95,13 @@ impl Visit {
         Ok(format!("{} {address}", self.session()?.reader().scope))
     }
 
-    /// From when on an answer counts that others have asked for.
-    pub(super) fn since(&self) -> Instant {
-        self.since
-    }
-
     /// Takes the answer of a route of the API that others of the same scope asked for a moment ago, or asks it.
     pub(super) async fn look<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
-        let (name, asked) = (self.shared_name(path)?, self.bytes(Method::GET, path, None, Body::empty()));
-        read(&self.state.answers.of(&name, self.since, asked).await?)
+        let name = self.shared_name(path)?;
+        let mut request = self.request(Method::GET, path, None, Body::empty())?;
+        // The token was found a moment ago, as all that pages share.
+        request.extensions_mut().insert(FoundToken(self.session()?.token().clone()));
+        read(&self.state.answers.since(&name, self.since, self.answer(request)).await?)
     }
 
     /// Asks a route of the API.
@@ -127,16 +132,10 @@ impl Visit {
         key: Option<&str>,
         body: Body,
     ) -> Result<T, Problem> {
-        read(&self.bytes(method, path, key, body).await?)
+        read(&self.answer(self.request(method, path, key, body)?).await?)
     }
 
-    async fn bytes(
-        &self,
-        method: Method,
-        path: &str,
-        key: Option<&str>,
-        body: Body,
-    ) -> Result<Bytes, Problem> {
+    fn request(&self, method: Method, path: &str, key: Option<&str>, body: Body) -> Result<Request, Problem> {
         let bearer = format!("Bearer {}", self.session()?.secret());
         let request = Request::builder()
             .method(method)
@@ -154,6 +153,10 @@ impl Visit {
         if let Some(stranger) = &self.stranger {
             request.extensions_mut().insert(stranger.clone());
         }
+        Ok(request)
+    }
+
+    async fn answer(&self, request: Request) -> Result<Bytes, Problem> {
         let (head, body) = route_request(self.state.v1.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| defect(error.to_string()))?;
@@ -162,6 +165,12 @@ impl Visit {
         }
         Err(serde_json::from_slice(&body).unwrap_or_else(|error| defect(error.to_string())))
     }
+}
+
+/// Returns the moment that is so long ago.
+fn not_before(age: Duration) -> Instant {
+    let now = clock::instant();
+    now.checked_sub(age).unwrap_or(now)
 }
 
 fn defect(what: String) -> Problem {

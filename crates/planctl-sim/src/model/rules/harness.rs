@@ -184,6 +184,7 @@ impl Model {
             let words: String = printed.chars().filter(|letter| !letter.is_ascii_digit()).collect();
             let how = match judgement {
                 Some(_) => format!("judged {words}"),
+                None if evidence.tests.is_some() && verdict == "failed" => format!("too few tests {words}"),
                 None => format!("{verdict} {:?} {words}", evidence.ending),
             };
             self.attempt_failed(node, &how, gave_up);
@@ -250,7 +251,8 @@ impl Model {
     }
 }
 
-/// The verdict by the prose: other contract, no verdict; protected file changed, tampered; only the expected exit passes.
+/// The verdict by the prose: other contract, no verdict; protected file changed, tampered; only the expected exit passes, with as
+/// many tests as the contract asks for.
 fn verdict(contract: &Contract, evidence: &Evidence) -> Option<&'static str> {
     let same: &Digest = &contract.digest;
     if *same != evidence.contract {
@@ -259,7 +261,10 @@ fn verdict(contract: &Contract, evidence: &Evidence) -> Option<&'static str> {
     Some(match evidence.ending {
         _ if !evidence.tampered.is_empty() => "tampered",
         Ending::TimedOut => "timed out",
-        Ending::Exited { code } if code == i32::from(contract.expect) => "passed",
+        Ending::Exited { code } if code == i32::from(contract.expect) => {
+            let passed = evidence.tests.map_or(0, |tests| tests.passed);
+            if contract.min_tests.unwrap_or(0) > passed { "failed" } else { "passed" }
+        }
         Ending::Exited { .. } | Ending::Signalled { .. } | Ending::OverLimit { .. } | Ending::NotRun => {
             "failed"
         }

@@ -46,13 +46,17 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     }
     if let Some(contract) = &page.contract {
         if !contract.command.is_empty() {
-            text.push_str(&heading(&format!("contract, which passes with exit code {}", contract.exit_code)));
+            let what = match page.is_call {
+                true => "call, as the plan has it".to_owned(),
+                false => format!("contract, which passes with {}", contract.passes_with()),
+            };
+            text.push_str(&heading(&what));
             indented(&mut text, "  ", &contract.command);
         }
         text.push_str(&contract.judge.as_ref().map(draw_judge).unwrap_or_default());
     }
     if let Some(failure) = &page.failure {
-        text.push_str(&draw_failure(failure, &asker(ask)));
+        text.push_str(&draw_failure(failure, page));
         text.push_str(&edit_to_allow(failure, ask));
     }
     if let Some(short) = &page.shortfall {
@@ -145,7 +149,8 @@ pub fn are_numbered(ask: &AskView) -> bool {
 }
 
 /// Draws the last failure of a step: the changed protected files and the end of the gate's output.
-fn draw_failure(failure: &FailureView, run: &str) -> String {
+fn draw_failure(failure: &FailureView, page: &AskPage) -> String {
+    let (run, from) = (asker(&page.ask), if page.is_call { "call" } else { "contract" });
     let mut text = heading(&failure_line(failure));
     for file in &failure.tampered {
         let line = format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change));
@@ -163,8 +168,8 @@ fn draw_failure(failure: &FailureView, run: &str) -> String {
                 several => format!("last {several} lines"),
             };
             text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
-            let all = format!("planctl logs {}", shell_word(run));
-            text.push_str(&gutter::printed("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
+            let all = format!("planctl logs {}", shell_word(&run));
+            text.push_str(&gutter::printed(from, &lines.join("\n"), Cut::BeforeEnd(&all)));
         }
     }
     text
@@ -427,6 +432,7 @@ mod tests {
             message: None,
             unfit: None,
             contract: None,
+            is_call: false,
             failure: Some(FailureView {
                 attempt: 3,
                 what: "contract exit 1".into(),

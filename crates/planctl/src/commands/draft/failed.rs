@@ -4,19 +4,19 @@ use planctl_api::wire::{RunView, StepState, StepView};
 use planctl_lang::{Source, digest};
 use planctl_planner::FailedRun;
 
+use super::database::DraftDatabase;
 use super::kept::Record;
 use crate::client::{Client, Handle};
-use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
 
 /// Tells the conversation that a run failed, unless it knows.
 pub(super) async fn record_failed_run(
-    context: &Context,
+    database: &DraftDatabase<'_>,
     name: &str,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let named = NamedRun::find(context, name).await?;
+    let named = NamedRun::find(database, name).await?;
     if record.conversation.repairs().iter().any(|repair| named.is_told(&repair.failed)) {
         return Ok(());
     }
@@ -33,16 +33,19 @@ pub(super) async fn record_failed_run(
 }
 
 /// A run that a person names.
-pub(in crate::commands) struct NamedRun {
-    client: Client,
+pub(in crate::commands) struct NamedRun<'a> {
+    client: &'a Client,
     handle: Handle,
     run: RunView,
 }
 
-impl NamedRun {
+impl<'a> NamedRun<'a> {
     /// Finds it.
-    pub(in crate::commands) async fn find(context: &Context, name: &str) -> Result<NamedRun, Failure> {
-        let client = Client::open(context).await?;
+    pub(in crate::commands) async fn find(
+        database: &'a DraftDatabase<'_>,
+        name: &str,
+    ) -> Result<NamedRun<'a>, Failure> {
+        let client = database.client().await?;
         let handle = client.find(name).await?;
         let run = client.status(handle).await?;
         Ok(NamedRun { client, handle, run })

@@ -6,6 +6,7 @@ use planctl_api::wire::draft_asks::{DraftAskCall, DraftAsksCall, DraftQuestion};
 use planctl_api::wire::{AnswerView, AskView, HeldPromptView};
 use planctl_engine::Answer;
 
+use super::database::DraftDatabase;
 use super::kept::Kept;
 use crate::client::Client;
 use crate::commands::approvals::page::prompt_drawn;
@@ -21,31 +22,26 @@ const PROMPT: &str = "prompt";
 /// The place of a draft in the inbox.
 #[derive(Clone, Copy)]
 pub struct Inbox<'a> {
-    key: &'a str,
+    kept: &'a Kept<'a>,
     begun: &'a str,
     goal: &'a str,
 }
 
 impl<'a> Inbox<'a> {
     /// Names the place of a draft: by where it is kept and when it began, and by its goal for people.
-    pub fn of(kept: &'a Kept, begun: &'a str, goal: &'a str) -> Inbox<'a> {
-        Inbox { key: kept.key(), begun, goal }
+    pub fn of(kept: &'a Kept<'a>, begun: &'a str, goal: &'a str) -> Inbox<'a> {
+        Inbox { kept, begun, goal }
     }
 
     async fn open(&self, client: &Client, asks: Vec<DraftAskCall>) -> Result<Vec<AskView>, Failure> {
-        let (key, begun, goal) = (self.key.to_owned(), self.begun.to_owned(), self.goal.to_owned());
+        let (key, begun, goal) = (self.kept.key().to_owned(), self.begun.to_owned(), self.goal.to_owned());
         client.open_draft_asks(DraftAsksCall { place: client.place(), key, begun, goal, asks }).await
     }
 
     /// Makes sure that a person approves a prompt before it is sent (M-35): in the inbox, at this terminal, or beforehand by its
     /// digest. Each of these answers the same ask, so the first decides.
-    pub async fn clear_prompt(
-        &self,
-        context: &Context,
-        prompt: HeldPromptView,
-        sent: Option<&str>,
-    ) -> Result<(), Failure> {
-        let client = Client::open(context).await?;
+    pub async fn clear_prompt(&self, prompt: HeldPromptView, sent: Option<&str>) -> Result<(), Failure> {
+        let (context, client) = (self.kept.database.context(), self.kept.database.client().await?);
         let question = DraftQuestion::Prompt {
             digest: prompt.digest.clone(),
             name: prompt.name.clone(),
@@ -54,7 +50,7 @@ impl<'a> Inbox<'a> {
             tokens: prompt.tokens,
             text: prompt.text.clone().unwrap_or_default(),
         };
-        let asks = self.open(&client, vec![call(PROMPT, Some(question))]).await?;
+        let asks = self.open(client, vec![call(PROMPT, Some(question))]).await?;
         let Some(ask) = asks.into_iter().next() else {
             return Err(Failure::new(Exit::Temporary, "the prompt was not asked about"));
         };
@@ -63,7 +59,7 @@ impl<'a> Inbox<'a> {
             return heard(&name, ask.id, answer);
         }
         if sent == Some(prompt.digest.as_str()) {
-            return answered(context, &client, ask.id, &Answer::Approve, None).await;
+            return answered(context, client, ask.id, &Answer::Approve, None).await;
         }
         let drawn = prompt_drawn(&prompt);
         if context.is_json()? {
@@ -74,7 +70,7 @@ impl<'a> Inbox<'a> {
         if context.is_interactive() {
             let question = format!("Send this prompt to {name} (ask {})?", ask.id);
             return match decide::choose(&question, &[('y', "es"), ('n', "ot yet")])? {
-                'y' => answered(context, &client, ask.id, &Answer::Approve, None).await,
+                'y' => answered(context, client, ask.id, &Answer::Approve, None).await,
                 _ => Err(Failure::new(Exit::Cancelled, "nothing was sent").next(show_command(ask.id))),
             };
         }
@@ -92,7 +88,6 @@ impl<'a> Inbox<'a> {
     /// more; returns the number of each.
     pub async fn put_questions(
         &self,
-        context: &Context,
         before: &BTreeMap<String, u64>,
         questions: Vec<(String, DraftQuestion)>,
     ) -> Result<BTreeMap<String, u64>, Failure> {
@@ -102,29 +97,24 @@ impl<'a> Inbox<'a> {
         if questions.is_empty() && over.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let client = Client::open(context).await?;
+        let client = self.kept.database.client().await?;
         let ids: Vec<String> = questions.iter().map(|(id, _)| id.clone()).collect();
         let calls = questions.into_iter().map(|(id, question)| call(&id, Some(question)));
-        let asks = self.open(&client, calls.chain(over).collect()).await?;
+        let asks = self.open(client, calls.chain(over).collect()).await?;
         Ok(ids.into_iter().zip(asks).map(|(id, ask)| (id, ask.id)).collect())
     }
 }
 
 impl Inbox<'_> {
     /// Takes back what a draft asked before it began anew; prompts, where its models ask about them.
-    pub async fn take_back(
-        &self,
-        context: &Context,
-        asked: &BTreeMap<String, u64>,
-        has_prompts: bool,
-    ) -> Result<(), Failure> {
+    pub async fn take_back(&self, asked: &BTreeMap<String, u64>, has_prompts: bool) -> Result<(), Failure> {
         let prompt = has_prompts.then_some(PROMPT);
         let slots: Vec<&str> = asked.keys().map(String::as_str).chain(prompt).collect();
         if slots.is_empty() {
             return Ok(());
         }
-        let client = Client::open(context).await?;
-        self.open(&client, slots.into_iter().map(|slot| call(slot, None)).collect()).await.map(drop)
+        let client = self.kept.database.client().await?;
+        self.open(client, slots.into_iter().map(|slot| call(slot, None)).collect()).await.map(drop)
     }
 }
 
@@ -175,20 +165,20 @@ fn words(answer: &AnswerView) -> String {
 
 /// Answers questions that are in the inbox, as the person said at the command, and returns all that are answered by now, in words.
 pub async fn answers(
-    context: &Context,
+    database: &DraftDatabase<'_>,
     numbers: &BTreeMap<String, u64>,
     given: &[(String, String)],
 ) -> Result<Vec<(String, String)>, Failure> {
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let client = Client::open(context).await?;
+    let (context, client) = (database.context(), database.client().await?);
     let mut found = Vec::new();
     for (own, number) in numbers {
         let mut ask = client.ask(*number).await?.ask;
         if let Some((_, text)) = given.iter().find(|(id, _)| id == own) {
             let (answer, note) = meant(&ask, text);
-            answered(context, &client, *number, &answer, note).await?;
+            answered(context, client, *number, &answer, note).await?;
             ask = client.ask(*number).await?.ask;
         }
         found.extend(ask.answer.as_ref().map(|answer| (own.clone(), words(answer))));

@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::database::DraftDatabase;
 use crate::failure::{Exit, Failure};
 
 /// The folder of the state directory.
@@ -22,6 +23,8 @@ const FOLDER: &str = "drafts";
 /// How many drafts are kept.
 const KEPT: usize = 200;
 const RECORD: &str = "draft.json";
+/// Begins the names of records that are being written.
+const UNFINISHED: &str = ".unfinished-";
 /// Begins the line with the version.
 const VERSION: &str = "version ";
 /// The folder of what resolved intents, and how that went.
@@ -40,7 +43,9 @@ pub struct Record {
 }
 
 /// The place of one draft; no other process has it meanwhile.
-pub struct Kept {
+pub struct Kept<'a> {
+    /// Where its copy is, and what it asks people.
+    pub(in crate::commands) database: &'a DraftDatabase<'a>,
     key: String,
     folder: PathBuf,
     /// Where it stands against its copy in the database.
@@ -78,9 +83,10 @@ impl Text {
     }
 }
 
-impl Kept {
+impl<'a> Kept<'a> {
     /// Takes the place of a draft: the same goal, source and writer in the same workspace have the same one.
-    pub fn lock(state_dir: &Path, parts: &[&str]) -> Result<Kept, Failure> {
+    pub fn lock(database: &'a DraftDatabase<'a>, parts: &[&str]) -> Result<Kept<'a>, Failure> {
+        let state_dir = database.context().state_dir()?;
         let failed = |error: std::io::Error| {
             Failure::new(
                 Exit::Temporary,
@@ -89,7 +95,7 @@ impl Kept {
         };
         let digest = digest_of_text(&parts.join("\0"));
         let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(32).collect();
-        let all = private_folder(state_dir, FOLDER).map_err(failed)?;
+        let all = private_folder(&state_dir, FOLDER).map_err(failed)?;
         let folder = all.join(&name);
         let lock = lock_file(&folder).map_err(failed)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -101,7 +107,8 @@ impl Kept {
             Err(error) => return Err(failed(error.into())),
         }
         forget_oldest(&all, &folder);
-        Ok(Kept { key: name, folder, copy: Mutex::default(), _lock: lock })
+        forget_unfinished(&folder);
+        Ok(Kept { database, key: name, folder, copy: Mutex::default(), _lock: lock })
     }
 
     /// Returns the key that tells the draft from others of its workspace.
@@ -110,10 +117,11 @@ impl Kept {
     }
 
     /// Takes the place of what resolved intents; it is kept for ever, and waits for another process that has it.
-    pub fn lock_history(state_dir: &Path) -> Result<Kept, Failure> {
+    pub fn lock_history(database: &'a DraftDatabase<'a>) -> Result<Kept<'a>, Failure> {
+        let state_dir = database.context().state_dir()?;
         let folder = state_dir.join(HISTORY);
         let taken = || -> std::io::Result<File> {
-            private_folder(state_dir, HISTORY)?;
+            private_folder(&state_dir, HISTORY)?;
             let lock = lock_file(&folder)?;
             flock(&lock, FlockOperation::LockExclusive)?;
             Ok(lock)
@@ -121,7 +129,8 @@ impl Kept {
         let lock = taken().map_err(|error| {
             Failure::new(Exit::Temporary, format!("could not use {}: {error}", folder.display()))
         })?;
-        Ok(Kept { key: HISTORY.to_owned(), folder, copy: Mutex::default(), _lock: lock })
+        forget_unfinished(&folder);
+        Ok(Kept { database, key: HISTORY.to_owned(), folder, copy: Mutex::default(), _lock: lock })
     }
 
     /// Returns the record, where there is one that this planctl can read.
@@ -156,7 +165,7 @@ impl Kept {
     /// Stores the text of a record: whole, or as it was.
     pub(super) fn put(&self, text: &Text) -> Result<(), Failure> {
         let stored = || -> std::io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
             file.write_all(text.to_file().as_bytes())?;
             file.as_file().sync_all()?;
             file.persist(self.folder.join(RECORD))?;
@@ -183,6 +192,18 @@ impl Kept {
 fn lock_file(folder: &Path) -> std::io::Result<File> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     File::create(folder.join("lock"))
+}
+
+/// Removes what a process that was killed left half written. The caller has the place, so nobody writes there.
+fn forget_unfinished(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let is_unfinished =
+        |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+    for entry in entries.flatten().filter(is_unfinished) {
+        if let Err(error) = std::fs::remove_file(entry.path()) {
+            tracing::debug!(path = %entry.path().display(), %error, "a record that was not finished stays");
+        }
+    }
 }
 
 /// Removes the oldest drafts beyond those that are kept; where that fails they stay.

@@ -4,18 +4,18 @@ use std::sync::{MutexGuard, PoisonError};
 
 use planctl_api::wire::calls::PlaceCall;
 use planctl_api::wire::draft_records::{DraftRecordCall, DraftRecordView};
+use serde::Serialize;
 
 use super::kept::{CopyState, Kept, Text};
-use crate::client::{ANSWERED_WITHIN, Client};
-use crate::commands::Context;
+use crate::client::Client;
 use crate::failure::{Exit, Failure};
 
-impl Kept {
+impl Kept<'_> {
     /// Takes over what another machine kept of this draft, where that is newer.
-    pub async fn take_newest(&self, context: &Context) -> Result<(), Failure> {
+    pub async fn take_newest(&self) -> Result<(), Failure> {
         // A text that can't be read is no reason to begin anew where there is a copy.
         let own = self.text().ok().flatten().map_or(0, |own| own.version);
-        let take = async |client: Client| {
+        let take = async |client: &Client| {
             let version = client.take_draft(self.key()).await?;
             // A version that was not copied yet is newer than the copy.
             let is_newer = version > 0 && version >= own;
@@ -23,8 +23,8 @@ impl Kept {
                 if is_newer { client.draft_record(self.key()).await? } else { DraftRecordView::default() };
             Ok((version, view))
         };
-        let Ok(taken) = Client::ask_if_there_is_one(context, ANSWERED_WITHIN, take).await else {
-            self.stay_alone(context);
+        let Ok(taken) = self.database.ask_if_there_is_one(take).await else {
+            self.stay_alone();
             return Ok(());
         };
         let Some((version, view)) = taken else { return Ok(()) };
@@ -35,8 +35,14 @@ impl Kept {
         }
     }
 
+    /// Stores a record here, then in the database, where there is one.
+    pub async fn keep(&self, record: &impl Serialize, goal: &str) -> Result<(), Failure> {
+        self.write(record)?;
+        self.copy(goal).await
+    }
+
     /// Copies what is kept here into the database, where there is one. Without its answer the draft is kept on this machine alone.
-    pub async fn copy(&self, context: &Context, goal: &str) -> Result<(), Failure> {
+    pub async fn copy(&self, goal: &str) -> Result<(), Failure> {
         let state = *self.copy_state();
         let Some(own) = self.text()?.filter(|own| own.version > state.known && !state.is_alone) else {
             return Ok(());
@@ -49,26 +55,28 @@ impl Kept {
             version,
             known: state.known,
         };
-        let keep = async |client: Client| match client.keep_draft(self.key(), call).await {
+        let keep = async |client: &Client| match client.keep_draft(self.key(), call).await {
             // The copy of another machine is not written over.
             Err(failure) if failure.exit == Exit::Conflict => Ok(Err(failure)),
             Err(failure) => Err(failure),
             Ok(()) => Ok(Ok(())),
         };
-        match Client::ask_if_there_is_one(context, ANSWERED_WITHIN, keep).await {
+        match self.database.ask_if_there_is_one(keep).await {
             Ok(Some(kept)) => {
                 kept?;
                 self.copy_state().known = version;
             }
             Ok(None) => {}
-            Err(_) => self.stay_alone(context),
+            Err(_) => self.stay_alone(),
         }
         Ok(())
     }
 
-    fn stay_alone(&self, context: &Context) {
+    fn stay_alone(&self) {
         self.copy_state().is_alone = true;
-        context.say("the database gave no answer, so this draft is kept on this machine alone");
+        self.database
+            .context()
+            .say("the database gave no answer, so this draft is kept on this machine alone");
     }
 
     // A writer that panicked left a whole state.

@@ -7,7 +7,7 @@ use planctl_api::wire::draft::{
     DraftFindingView, DraftQuestionView, DraftRevisionView, DraftSpentView, DraftState, DraftStrategy,
     DraftView, EstimateView, RequirementView, SuspicionView,
 };
-use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule};
+use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule, Spending};
 
 use super::writer::{DraftWriter, dollars};
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, shell_word, styled};
@@ -43,15 +43,20 @@ pub fn view(conversation: &Conversation, writer: &DraftWriter, findings: &[Findi
             .iter()
             .map(|one| SuspicionView { line: one.line, text: one.text.clone(), why: one.why.clone() })
             .collect(),
-        spent: DraftSpentView {
-            answers: spent.answers,
-            unmetered: spent.unmetered,
-            input_tokens: spent.tokens.input,
-            cached_tokens: spent.tokens.cached,
-            output_tokens: spent.tokens.output,
-            usd: spent.micro_usd.map(|micro| micro as f64 / 1e6),
-        },
+        spent: spent_view(spent),
         estimate: None,
+    }
+}
+
+/// Returns what answers have used, as people see it.
+pub(in crate::commands) fn spent_view(spent: Spending) -> DraftSpentView {
+    DraftSpentView {
+        answers: spent.answers,
+        unmetered: spent.unmetered,
+        input_tokens: spent.tokens.input,
+        cached_tokens: spent.tokens.cached,
+        output_tokens: spent.tokens.output,
+        usd: spent.micro_usd.map(|micro| micro as f64 / 1e6),
     }
 }
 
@@ -157,7 +162,11 @@ pub fn draw(view: &DraftView, command: &str) -> String {
     if let Some(estimate) = &view.estimate {
         text.push_str(&format!("a run may take {}\n", estimate_words(estimate)));
     }
-    text.push_str(&styled(FAINT, &format!("{}\n", spent_words(view))));
+    let spent = match view.writer {
+        Some(_) => spent_words("draft", &view.spent),
+        None => "drafted by the form of the goal, without a model".to_owned(),
+    };
+    text.push_str(&styled(FAINT, &format!("{spent}\n")));
     match (&view.file, view.questions.first()) {
         (Some(_), Some(question)) => {
             text.push_str(&format!("{} {command} --answer {}='…'\n", styled(BOLD, "next:"), question.id));
@@ -180,7 +189,7 @@ pub(in crate::commands) fn revision(revision: Option<&DraftRevisionView>, file: 
         Some(DraftRevisionView { run, approved: true, .. }) => {
             (format!("{} goes on with it\n", show::safe(run)), format!("planctl resume {}", shell_word(run)))
         }
-        Some(DraftRevisionView { run, ask, approved: false }) => {
+        Some(DraftRevisionView { run, ask, approved: false, .. }) => {
             let what = ask.map_or_else(|| shell_word(run), |ask| ask.to_string());
             (
                 format!("{} waits for your approval of it\n", show::safe(run)),
@@ -254,13 +263,10 @@ fn estimate_words(view: &EstimateView) -> String {
     format!("{tokens} tokens, {money}, {time}: {basis}{}", by_price.unwrap_or_default())
 }
 
-fn spent_words(view: &DraftView) -> String {
-    let spent = &view.spent;
-    if view.writer.is_none() {
-        return "drafted by the form of the goal, without a model".to_owned();
-    }
-    let mut words =
-        format!("the draft took {}", show::counted(usize::try_from(spent.answers).unwrap_or(0), "answer"));
+/// Says what a draft or a goal took.
+pub(in crate::commands) fn spent_words(what: &str, spent: &DraftSpentView) -> String {
+    let answers = show::counted(usize::try_from(spent.answers).unwrap_or(0), "answer");
+    let mut words = format!("the {what} took {answers}");
     words.push_str(&format!(
         ", {} tokens",
         show::tokens(spent.input_tokens.saturating_add(spent.output_tokens))

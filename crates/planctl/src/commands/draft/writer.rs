@@ -6,7 +6,8 @@ use planctl_api::wire::HeldPromptView;
 use planctl_config::{Agent, Config, ModelApi};
 use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
-use planctl_planner::{Answer, Prompt, Spending, Tokens};
+use planctl_lang::budget_of;
+use planctl_planner::{Answer, Prompt, Spending, Tokens, tokens_of};
 use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, reading_program};
 use planctl_server::probe::isolation_of;
 
@@ -110,7 +111,7 @@ pub async fn ask_model(
             tokens,
             text: Some(prompt.whole()),
         };
-        allowance.inbox.clear_prompt(context, view, allowance.prompt).await?;
+        allowance.inbox.clear_prompt(view, allowance.prompt).await?;
     }
     let say = |line: &str| context.say(line);
     tokio::select! {
@@ -187,6 +188,31 @@ fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
     }
 }
 
+/// Reads what a draft or a goal may use, and holds it to the models that are asked: money needs the price of each.
+pub fn budget<'m>(
+    text: Option<&str>,
+    models: impl IntoIterator<Item = &'m Model>,
+) -> Result<Budget, Failure> {
+    let Some(text) = text else { return Ok(Budget::default()) };
+    let form = "write tokens and money: --budget '200k tokens, $1'";
+    let Some(budget) = budget_of(text) else {
+        return Err(Failure::usage(format!("could not read the budget `{}`", show::safe(text))).help(form));
+    };
+    if budget.time.is_some() {
+        return Err(Failure::usage("this budget has no time").help("an agent's time is --within"));
+    }
+    let one = Tokens { input: 1, cached: 0, output: 1 };
+    let unpriced = models.into_iter().find(|model| model.cost(one).is_none());
+    if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
+        let message = format!(
+            "the model {} has no price, so a budget of money can't hold it",
+            show::safe(model.name())
+        );
+        return Err(Failure::new(Exit::Configuration, message).help("set [prices.\"MODEL\"] in planctl.toml"));
+    }
+    Ok(budget)
+}
+
 /// The things that a person allows a draft: its budget, and a prompt that may be sent.
 pub struct Allowance<'a> {
     /// The limits.
@@ -203,11 +229,8 @@ impl Allowance<'_> {
     /// Makes sure that one more answer of so many tokens fits.
     fn open(&self, tokens: u64, micro_usd: Option<u64>) -> Result<(), Failure> {
         let over = |what: String| {
-            Failure::new(
-                Exit::Budget,
-                format!("the budget of the draft does not suffice for one more answer: {what}"),
-            )
-            .help("allow more: --budget; the same command then goes on where it was")
+            Failure::new(Exit::Budget, format!("the budget does not suffice for one more answer: {what}"))
+                .help("allow more: --budget; the same command then goes on where it was")
         };
         let used = self.spent.all_tokens();
         if let Some(limit) = self.budget.tokens
@@ -228,6 +251,12 @@ impl Allowance<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Makes sure that the vectors of these texts fit.
+    pub fn open_for_texts(&self, model: &Model, texts: &[String]) -> Result<(), Failure> {
+        let tokens = texts.iter().map(|text| tokens_of(text)).sum();
+        self.open(tokens, model.cost(Tokens { input: tokens, ..Tokens::default() }))
     }
 
     fn left(&self) -> (Option<u64>, Option<u64>) {

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_lang::digest_of_text;
 use planctl_planner::{Intent, Resolver, Source, Vectors, planned, text_to_embed};
 
-use super::super::Context;
 use super::super::draft::kept::Kept;
 use super::super::draft::writer::stopped_failure;
+use super::resolve::{Asked, Record};
 use crate::failure::Failure;
-use crate::model::{self, named};
+use crate::model::{self, Model};
 use crate::stop::Stop;
 
 /// How many texts one call asks for.
@@ -19,12 +19,12 @@ const KEPT: usize = 50_000;
 
 /// Returns the vectors of all tools and of the intents that only a description can find; nothing where there is no such intent.
 pub(super) async fn vectors(
-    context: &Context,
-    name: &str,
+    (own, record): (&Kept<'_>, &mut Record),
+    model: &Model,
     by_words: &Resolver<'_>,
     intents: &[Intent],
+    asked: Asked<'_>,
 ) -> Result<Option<Vectors>, Failure> {
-    let model = named::embedding(&context.config()?.config, name)?;
     let found = planned(intents, by_words, &BTreeMap::new()).found;
     let is_hard = |intent: &&Intent| {
         let tried = found.get(&intent.id).map(|found| found.tried.as_slice()).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) async fn vectors(
     }
     let tools = by_words.catalog.capabilities().map(text_to_embed);
     let texts: Vec<String> = hard.into_iter().chain(tools).collect::<BTreeSet<_>>().into_iter().collect();
-    let kept = Kept::lock(&context.state_dir()?, &["vectors", &model.key()])?;
+    let kept = Kept::lock(own.database, &["vectors", &model.key()])?;
     let mut known = kept.read::<BTreeMap<String, Vec<f32>>>()?.unwrap_or_default();
     if known.len() > KEPT {
         let present: BTreeSet<String> = texts.iter().map(|text| digest_of_text(text).to_string()).collect();
@@ -46,13 +46,17 @@ pub(super) async fn vectors(
         texts.iter().filter(|text| !known.contains_key(digest_of_text(text).as_str())).cloned().collect();
     let mut stop = Stop::listen()?;
     for batch in missing.chunks(TEXTS_AT_ONCE) {
-        let say = |line: &str| context.say(line);
-        let vectors = tokio::select! {
-            vectors = model.embed(batch, &say) => vectors.map_err(|error| model::failure(&model, &error))?,
+        asked.allowance(own, record).open_for_texts(model, batch)?;
+        let say = |line: &str| own.database.context().say(line);
+        let embedded = tokio::select! {
+            embedded = model.embed(batch, &say) => embedded.map_err(|error| model::failure(model, &error))?,
             exit = stop.wait_for_signal() => return Err(stopped_failure(exit)),
         };
-        known.extend(batch.iter().map(|text| digest_of_text(text).to_string()).zip(vectors));
+        known.extend(batch.iter().map(|text| digest_of_text(text).to_string()).zip(embedded.vectors));
+        // First what was paid for, then its price.
         kept.write(&known)?;
+        record.spent.add(embedded.tokens, embedded.micro_usd);
+        own.keep(&*record, asked.goal).await?;
     }
     let mut vectors = Vectors::default();
     for text in &texts {

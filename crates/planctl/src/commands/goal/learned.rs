@@ -4,18 +4,19 @@ use planctl_api::wire::goal::{GoalStatsView, GoalTallyView};
 use planctl_api::wire::{RunView, StepState};
 use planctl_planner::{History, Tally, Went};
 
-use super::super::Context;
+use super::super::draft::database::DraftDatabase;
 use super::super::draft::kept::Kept;
-use crate::client::{ANSWERED_WITHIN, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
 /// Takes the history, with what runs have shown since.
-pub(super) async fn update_history(context: &Context) -> Result<(Kept, History), Failure> {
-    let kept = Kept::lock_history(&context.state_dir()?)?;
+pub(super) async fn update_history<'a>(
+    database: &'a DraftDatabase<'a>,
+) -> Result<(Kept<'a>, History), Failure> {
+    let kept = Kept::lock_history(database)?;
     let mut history = kept.read::<History>()?.unwrap_or_default();
     if history.entries.iter().any(|entry| entry.went == Went::Unknown) {
-        for run in runs(context, &history).await {
+        for run in runs(database, &history).await {
             for step in &run.steps {
                 if let Some(went) = outcome_of_state(step.state) {
                     history.ended(&run.digest, step.number, went);
@@ -28,8 +29,8 @@ pub(super) async fn update_history(context: &Context) -> Result<(Kept, History),
 }
 
 /// Returns the runs of this workspace that show how remembered steps went; none where no database answers.
-async fn runs(context: &Context, history: &History) -> Vec<RunView> {
-    let asked = Client::ask_if_there_is_one(context, ANSWERED_WITHIN, async |client| {
+async fn runs(database: &DraftDatabase<'_>, history: &History) -> Vec<RunView> {
+    let asked = database.ask_if_there_is_one(async |client| {
         let mut runs = Vec::new();
         for run in client.list(false).await?.runs {
             if history.waits_for(&run.digest) {
@@ -39,7 +40,7 @@ async fn runs(context: &Context, history: &History) -> Vec<RunView> {
         Ok(runs)
     });
     let Ok(runs) = asked.await else {
-        context.say("warning: the database does not answer, so nothing is learned of runs");
+        database.context().say("warning: the database does not answer, so nothing is learned of runs");
         return Vec::new();
     };
     runs.unwrap_or_default()
@@ -62,8 +63,9 @@ fn outcome_of_state(state: StepState) -> Option<Went> {
 }
 
 /// Shows what the history says.
-pub(super) async fn stats(context: &Context) -> Answer {
-    let (_kept, history) = update_history(context).await?;
+pub(super) async fn stats(database: &DraftDatabase<'_>) -> Answer {
+    let context = database.context();
+    let (_kept, history) = update_history(database).await?;
     let strategies = history.by_source().into_iter().map(|(source, tally)| tallied(source.word(), tally));
     let types = history.by_type();
     let view = GoalStatsView {

@@ -1,25 +1,25 @@
 //! `planctl goal resolve --repair RUN`: a run of the plan failed at a call, and a writer says what is to be different (M-40).
 
-use planctl_engine::Budget;
-use planctl_planner::{Intent, MendNext, Planned, Resolver, Spending};
+use planctl_planner::{Intent, MendNext, Planned, Resolver};
 
 use super::resolve::{Asked, Record};
+use crate::commands::draft::database::DraftDatabase;
 use crate::commands::draft::failed::NamedRun;
-use crate::commands::draft::inbox::Inbox;
 use crate::commands::draft::kept::Kept;
-use crate::commands::draft::writer::Allowance;
-use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
-use crate::stop::Stop;
 
 /// The exit codes of calls that fail for a reason outside of the plan: the server is away, limits calls, breaks the protocol, or
 /// wants a credential.
 const OUTSIDE: [i32; 4] = [69, 75, 76, 77];
 
 /// Takes the failed call of a run, unless it is known.
-pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> Result<(), Failure> {
-    let named = NamedRun::find(context, name).await?;
+pub(super) async fn hear(
+    database: &DraftDatabase<'_>,
+    name: &str,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let named = NamedRun::find(database, name).await?;
     if record.mending.knows(|failed| named.is_told(failed)) {
         return Ok(());
     }
@@ -55,8 +55,7 @@ fn step_of(planned: &Planned, number: u32) -> Option<String> {
 
 /// Asks the writer until the failed call is mended.
 pub(super) async fn mend(
-    context: &Context,
-    (kept, record): (&Kept, &mut Record),
+    (kept, record): (&Kept<'_>, &mut Record),
     resolver: &Resolver<'_>,
     (intents, asked): (&[Intent], Asked<'_>),
 ) -> Result<(), Failure> {
@@ -73,20 +72,9 @@ pub(super) async fn mend(
             }
             MendNext::Ask(prompt) => prompt,
         };
-        let Some(writer) = asked.writer else {
-            return Err(Failure::new(
-                Exit::No,
-                "a writer is to say what should be different, and none is named",
-            )
-            .help("name one: --model NAME, or --agent NAME"));
-        };
-        let name = writer.name().unwrap_or_default();
-        context.say(&format!("{} repairs the call that failed …", show::safe(&name)));
-        let budget = Budget::default();
-        let inbox = Inbox::of(kept, asked.begun, asked.goal);
-        let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: asked.send, inbox };
-        let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
+        let words = ("repairs the call that failed", "a writer is to say what should be different");
+        let answer = asked.ask((kept, record), &prompt, words).await?;
         record.mending.answered(&answer, &planned, resolver.catalog, &near);
-        kept.write(&*record)?;
+        kept.keep(&*record, asked.goal).await?;
     }
 }

@@ -10,17 +10,18 @@ use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
     Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
-    PlannedStep, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
+    PlannedStep, Prompt, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
     Spending, Tool, Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
 use planctl_server::library::Library;
 use serde::{Deserialize, Serialize};
 
+use super::super::draft::database::DraftDatabase;
 use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
-use super::super::draft::writer::{Allowance, DraftWriter};
+use super::super::draft::writer::{self, Allowance, DraftWriter};
 use super::super::{Context, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
@@ -28,7 +29,7 @@ use super::{
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::model::Model;
+use crate::model::{Model, named};
 use crate::plan_files;
 use crate::show::{self, shell_word};
 use crate::stop::Stop;
@@ -51,62 +52,117 @@ pub(super) struct Record {
     /// The numbers of the questions that are in the inbox.
     #[serde(default)]
     asked: BTreeMap<String, u64>,
+    /// The budget that the plan gets.
+    #[serde(default)]
+    budget: Option<String>,
+    /// The usage since the goal is in pieces.
+    #[serde(default)]
+    pub(super) spent: Spending,
 }
 
-/// The writer that a goal asks, and the prompt that may be sent to it.
+/// The writer that a goal asks, what it may use, and the prompt that may be sent to it.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) goal: &'a str,
     pub(super) begun: &'a str,
     pub(super) writer: Option<&'a DraftWriter>,
     pub(super) send: Option<&'a str>,
+    pub(super) budget: &'a Budget,
+    /// The usage of breaking the goal up.
+    pub(super) before: Spending,
+}
+
+impl<'a> Asked<'a> {
+    /// Returns what is left for one more answer.
+    pub(super) fn allowance(&self, kept: &'a Kept<'_>, record: &Record) -> Allowance<'a> {
+        Allowance {
+            budget: self.budget,
+            spent: self.before.and(record.spent),
+            prompt: self.send,
+            inbox: Inbox::of(kept, self.begun, self.goal),
+        }
+    }
+
+    /// Asks the writer for one answer; the caller stores it with its price.
+    pub(super) async fn ask(
+        &self,
+        (kept, record): (&'a Kept<'_>, &mut Record),
+        prompt: &Prompt,
+        (does, no_writer): (&str, &str),
+    ) -> Result<planctl_planner::Answer, Failure> {
+        let Some(writer) = self.writer else {
+            let failure = Failure::new(Exit::No, format!("{no_writer}, and none is named"));
+            return Err(failure.help("name one: --model NAME, or --agent NAME"));
+        };
+        let context = kept.database.context();
+        let name = writer.name().unwrap_or_default();
+        context.say(&format!("{} {does} …", show::safe(&name)));
+        let allowance = self.allowance(kept, record);
+        let answer = writer.ask(context, prompt, &allowance, &mut Stop::listen()?).await?;
+        record.spent.add(answer.tokens, answer.micro_usd);
+        Ok(answer)
+    }
 }
 
 /// Resolves a goal.
-pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
+pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Answer {
+    let context = database.context();
     let source = &args.source;
     let mut capabilities = capabilities(context, &source.tools).await?;
     let tools: Vec<Tool> = capabilities.iter().map(tool).collect();
     capabilities.push(Capability::ask_person());
     let catalog = Catalog::new(capabilities);
     let writer = writer_of(context, source)?;
-    let breakdown = break_up(context, source, StrategyWord::Hybrid, &tools, writer.as_ref()).await?;
+    let embeds = |name| named::embedding(&context.config()?.config, name);
+    let embedding = args.embeddings.as_deref().map(embeds).transpose()?;
+    let models = writer.as_ref().and_then(DraftWriter::model).into_iter().chain(embedding.as_ref());
+    let budget = writer::budget(source.budget.as_deref(), models)?;
+    let breakdown =
+        break_up(database, source, StrategyWord::Hybrid, &tools, (writer.as_ref(), &budget)).await?;
     let NextPiece::Done(pieces) = breakdown.next() else {
         return Err(no_pieces_failure(context, &breakdown)?);
     };
-    let kept = place(context, &source.goal)?;
-    kept.take_newest(context).await?;
+    let kept = place(database, &source.goal)?;
+    kept.take_newest().await?;
     let mut record = match source.again {
-        true => begun_anew(context, &kept, &source.goal, writer.as_ref()).await?,
+        true => begun_anew(&kept, &source.goal, writer.as_ref()).await?,
         false => kept.read::<Record>()?.unwrap_or_default(),
     };
     if record.begun.is_empty() {
         record.begun = uuid::Uuid::now_v7().to_string();
     }
-    let (history_kept, mut history) = learned::update_history(context).await?;
-    apply_answers(context, &mut record, &args.answer).await?;
-    kept.write(&record)?;
-    kept.copy(context, &source.goal).await?;
+    let (history_kept, mut history) = learned::update_history(database).await?;
+    if args.plan_budget.is_some() {
+        record.budget.clone_from(&args.plan_budget);
+    }
+    apply_answers(database, &mut record, &args.answer).await?;
+    kept.keep(&record, &source.goal).await?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
     let library = plan_files::library(context);
     let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
     let by_words =
         Resolver { catalog: &catalog, history: &history, sources, vectors: None, entries: &entries };
-    let vectors = match &args.embeddings {
-        Some(model) => embeddings::vectors(context, model, &by_words, intents).await?,
+    let begun = record.begun.clone();
+    let asked = Asked {
+        goal: &source.goal,
+        begun: &begun,
+        writer: writer.as_ref(),
+        send: source.send.as_deref(),
+        budget: &budget,
+        before: breakdown.spent(),
+    };
+    let vectors = match &embedding {
+        Some(model) => embeddings::vectors((&kept, &mut record), model, &by_words, intents, asked).await?,
         None => None,
     };
     let resolver = Resolver { vectors: vectors.as_ref(), ..by_words };
-    let begun = record.begun.clone();
-    let asked =
-        Asked { goal: &source.goal, begun: &begun, writer: writer.as_ref(), send: source.send.as_deref() };
     if let Some(run) = &args.repair {
-        mend::hear(context, run, &mut record).await?;
-        kept.write(&record)?;
-        mend::mend(context, (&kept, &mut record), &resolver, (intents.as_slice(), asked)).await?;
+        mend::hear(database, run, &mut record).await?;
+        kept.keep(&record, &source.goal).await?;
+        mend::mend((&kept, &mut record), &resolver, (intents.as_slice(), asked)).await?;
     }
-    let planned = arranged(context, (&kept, &mut record), intents, &resolver, asked).await?;
+    let planned = arranged((&kept, &mut record), intents, &resolver, asked).await?;
     let verified = verified(&planned, &catalog);
     let asks = asks(&planned, &record.quests);
     let is_open = !asks.is_empty();
@@ -115,7 +171,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
             let files = files_of_plans(context, &library, &planned)?;
-            let text = write_plan(&source.goal, &context.actor(), &planned, &files);
+            let text = write_plan(&source.goal, &context.actor(), record.budget.as_deref(), &planned, &files);
             let file = file_of(args, &record);
             write_plan_file(context, &file, &text, record.written.as_ref())?;
             record_resolutions(&mut history, &planned, intents, &text);
@@ -131,13 +187,14 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         |ask: &QuestAsk| ask.kind == QuestAskKind::SynthesisApproval || Client::has_database(context);
     let put = asks.iter().filter(|(_, ask)| is_put(ask)).map(|(_, ask)| (ask.id.clone(), question(ask)));
     let inbox = Inbox::of(&kept, &begun, &source.goal);
-    record.asked = inbox.put_questions(context, &record.asked, put.collect()).await?;
-    kept.write(&record)?;
-    kept.copy(context, &source.goal).await?;
-    let mut view = resolved::view(&source.goal, &planned, &verified, (&asks, &record.asked), file.as_deref());
+    record.asked = inbox.put_questions(&record.asked, put.collect()).await?;
+    kept.keep(&record, &source.goal).await?;
+    let spent = breakdown.spent().and(record.spent);
+    let questions = (asks.as_slice(), &record.asked);
+    let mut view = resolved::view(&source.goal, &planned, &verified, questions, file.as_deref(), spent);
     if let (Some(run), Some(_)) = (&args.repair, &file) {
-        let client = Client::open(context).await?;
-        view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
+        let client = database.client().await?;
+        view.revision = editing::offer_revision(context, client, run, args.approve).await?;
     }
     print_resolved(context, args, &view, only_entry(&planned))?;
     answer_of(verified.outcome, is_open)
@@ -181,24 +238,18 @@ fn print_resolved(
 }
 
 /// Takes the questions of an earlier beginning back, and forgets it but for the file that it wrote.
-async fn begun_anew(
-    context: &Context,
-    kept: &Kept,
-    goal: &str,
-    writer: Option<&DraftWriter>,
-) -> Result<Record, Failure> {
+async fn begun_anew(kept: &Kept<'_>, goal: &str, writer: Option<&DraftWriter>) -> Result<Record, Failure> {
     // A record that does not read is forgotten, too.
     let earlier = kept.read::<Record>().ok().flatten().unwrap_or_default();
     let has_prompts = writer.and_then(DraftWriter::model).is_some_and(Model::asks_person);
-    Inbox::of(kept, &earlier.begun, goal).take_back(context, &earlier.asked, has_prompts).await?;
+    Inbox::of(kept, &earlier.begun, goal).take_back(&earlier.asked, has_prompts).await?;
     // The file is still the goal's own.
     Ok(Record { written: earlier.written, ..Record::default() })
 }
 
 /// Resolves the intents by what persons and writers decided so far, as long as a search comes to a decision.
 async fn arranged(
-    context: &Context,
-    (kept, record): (&Kept, &mut Record),
+    (kept, record): (&Kept<'_>, &mut Record),
     intents: &[Intent],
     resolver: &Resolver<'_>,
     asked: Asked<'_>,
@@ -215,10 +266,9 @@ async fn arranged(
                 record.quests.insert(open.intent.id.clone(), Quest::new(open));
             }
             // A person's answer counts, also where its consequence has to wait.
-            kept.write(&*record)?;
-            let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
-            is_new |= search(context, kept, quest, resolver, asked).await?;
-            kept.write(&*record)?;
+            kept.keep(&*record, asked.goal).await?;
+            is_new |= search((kept, record), &open.intent.id, resolver, asked).await?;
+            kept.keep(&*record, asked.goal).await?;
         }
         if !is_new {
             return Ok(decided);
@@ -227,10 +277,11 @@ async fn arranged(
 }
 
 /// Holds what was resolved to the tools that there are.
-pub(super) async fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
+pub(super) async fn verify(database: &DraftDatabase<'_>, args: &GoalVerifyArgs) -> Answer {
+    let context = database.context();
     let mut capabilities = capabilities(context, &args.tools).await?;
     capabilities.push(Capability::ask_person());
-    let record = place(context, &args.goal)?.read::<Record>()?;
+    let record = place(database, &args.goal)?.read::<Record>()?;
     let Some(planned) = record.and_then(|record| record.planned) else {
         let failure = Failure::not_found("this goal was not resolved in this workspace");
         return Err(failure.next(command(&args.goal)));
@@ -245,9 +296,9 @@ pub(super) async fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
     Ok(if verified.outcome == Outcome::Invalid { Exit::No } else { Exit::Yes })
 }
 
-fn place(context: &Context, goal: &str) -> Result<Kept, Failure> {
-    let workspace = context.workspace().to_string_lossy().into_owned();
-    Kept::lock(&context.state_dir()?, &["resolved", &workspace, goal.trim()])
+fn place<'a>(database: &'a DraftDatabase<'a>, goal: &str) -> Result<Kept<'a>, Failure> {
+    let workspace = database.context().workspace().to_string_lossy().into_owned();
+    Kept::lock(database, &["resolved", &workspace, goal.trim()])
 }
 
 fn sources(word: ResolutionWord) -> &'static [Source] {
@@ -274,9 +325,13 @@ fn question(ask: &QuestAsk) -> DraftQuestion {
 }
 
 /// Tells the searches what people answered: at this command, and in the inbox.
-async fn apply_answers(context: &Context, record: &mut Record, answers: &[String]) -> Result<(), Failure> {
+async fn apply_answers(
+    database: &DraftDatabase<'_>,
+    record: &mut Record,
+    answers: &[String],
+) -> Result<(), Failure> {
     let given = inbox::given(answers, "write --answer ID=NUMBER, or ID=WORDS")?;
-    let mut heard = inbox::answers(context, &record.asked, &given).await?;
+    let mut heard = inbox::answers(database, &record.asked, &given).await?;
     heard.extend(given.into_iter().filter(|(id, _)| !record.asked.contains_key(id)));
     let quests = &mut record.quests;
     for (id, text) in &heard {
@@ -294,38 +349,32 @@ async fn apply_answers(context: &Context, record: &mut Record, answers: &[String
     Ok(())
 }
 
-/// Goes on with a search until a person has to answer; says whether it came to a decision.
+/// Goes on with the search for an intent until a person has to answer; says whether it came to a decision.
 async fn search(
-    context: &Context,
-    kept: &Kept,
-    quest: &mut Quest,
+    (kept, record): (&Kept<'_>, &mut Record),
+    intent: &str,
     resolver: &Resolver<'_>,
     asked: Asked<'_>,
 ) -> Result<bool, Failure> {
     loop {
-        match quest.next() {
+        let Some(quest) = record.quests.get_mut(intent) else { return Ok(false) };
+        let prompt = match quest.next() {
             QuestNext::Discover(patterns) => {
                 let found = resolver.discover(quest.intent(), &patterns);
                 quest.apply_event(QuestEvent::Discovered(found));
+                continue;
             }
-            QuestNext::AskModel(prompt) => {
-                let Some(writer) = asked.writer else {
-                    let failure =
-                        Failure::new(Exit::No, "a model is to be asked for alternatives, and none is named");
-                    return Err(failure.help("name one: --model NAME, or --agent NAME"));
-                };
-                let name = writer.name().unwrap_or_default();
-                context.say(&format!("{} looks for another way …", show::safe(&name)));
-                let budget = Budget::default();
-                let inbox = Inbox::of(kept, asked.begun, asked.goal);
-                let allowance =
-                    Allowance { budget: &budget, spent: Spending::default(), prompt: asked.send, inbox };
-                let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
-                quest.apply_event(QuestEvent::Said(answer));
-            }
+            QuestNext::AskModel(prompt) => prompt,
             QuestNext::Decided(_) => return Ok(true),
             QuestNext::Ask(_) | QuestNext::GivenUp => return Ok(false),
+        };
+        let words = ("looks for another way", "a model is to be asked for alternatives");
+        let answer = asked.ask((kept, record), &prompt, words).await?;
+        if let Some(quest) = record.quests.get_mut(intent) {
+            quest.apply_event(QuestEvent::Said(answer));
         }
+        // An answer is stored before it is looked at.
+        kept.keep(&*record, asked.goal).await?;
     }
 }
 

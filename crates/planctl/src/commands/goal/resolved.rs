@@ -7,8 +7,9 @@ use planctl_api::wire::goal::{
     GoalArgumentView, GoalAskView, GoalCandidateView, GoalFindingView, GoalFoundView, GoalResolveView,
     GoalStepView, GoalTriedView, GoalVerifyView,
 };
-use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Source, Verified};
+use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Source, Spending, Verified};
 
+use super::super::draft::shown;
 use super::resolve::outcome;
 use crate::show::{self, BOLD, CARE, FAINT, shell_word, styled};
 
@@ -19,6 +20,7 @@ pub(super) fn view(
     verified: &Verified,
     (asks, numbers): (&[(String, QuestAsk)], &BTreeMap<String, u64>),
     file: Option<&Path>,
+    spent: Spending,
 ) -> GoalResolveView {
     let is_asked = |intent: &str| asks.iter().any(|(own, _)| own == intent);
     let mut findings = findings(verified);
@@ -50,6 +52,7 @@ pub(super) fn view(
             })
             .collect(),
         findings,
+        spent: shown::spent_view(spent),
         revision: None,
     }
 }
@@ -181,6 +184,9 @@ pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> Str
     }
     if let Some(file) = &view.file {
         text.push_str(&format!("\nwritten to {}\n", show::safe(file)));
+    }
+    if view.spent.answers > 0 {
+        text.push_str(&styled(FAINT, &format!("{}\n", shown::spent_words("goal", &view.spent))));
     }
     text.trim_start_matches('\n').to_owned()
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use planctl_api::wire::{
-    ContractView, DefaultFrom, DefaultView, JudgeView, PlanNodeView, PlanStepView, PlanView, RungView,
+    ContractView, DefaultFrom, DefaultView, JudgeView, KeptDecision, PlanDecisionView, PlanNodeView,
+    PlanStepView, PlanView, RungView,
 };
+use planctl_api::words;
 use planctl_config::{Agent, Config, Isolation, RoleConfig};
 use planctl_engine::{
     ChildApproval, Edge, Graph, Node, NodeKind, On, Outcome, Priority, Role, Signal, Subscription, Task,
@@ -15,6 +17,7 @@ use planctl_server::check::Checked;
 use planctl_server::judges_of;
 
 use super::short_digest;
+use crate::client;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
@@ -53,6 +56,7 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         protected: checked.baseline.shown(),
         defaults: defaults(&shown.settings, |_| None),
         isolation: config.isolation.to_string(),
+        decided: None,
         policies: config
             .approval
             .iter()
@@ -291,6 +295,15 @@ pub struct Detail {
     pub has_all: bool,
 }
 
+/// Says who decided about a plan's text, and why.
+fn decided_words(decided: &PlanDecisionView) -> String {
+    let KeptDecision { by, at, note } = &decided.given;
+    let by = words::policy(by).unwrap_or_else(|| show::safe(by));
+    let ago = words::ago(at, client::now_unix_seconds());
+    let note = note.as_deref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
+    format!("{} by {by} {ago}{note}", decided.decision)
+}
+
 /// Draws a plan as it would run, contracts in full, for the person who approves it.
 pub fn draw(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
@@ -311,6 +324,9 @@ pub fn draw(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     }
     if !is_usual(&view.isolation, &Isolation::default().to_string()) {
         line("isolation", view.isolation.clone());
+    }
+    if let Some(decided) = &view.decided {
+        line("decided", decided_words(decided));
     }
     for policy in &view.policies {
         line("approval", show::safe(policy));
@@ -384,7 +400,7 @@ fn draw_limit(step: &PlanStepView, field: &str, seconds: f64, detail: Detail) ->
 
 fn draw_contract(contract: &ContractView, what: &str, limit: Option<String>, red_first: &str) -> String {
     let limit = limit.map(|limit| format!(", {limit}")).unwrap_or_default();
-    let mut text = format!("  {what}, exit code {}{limit}{red_first}:\n", contract.exit_code);
+    let mut text = format!("  {what}, {}{limit}{red_first}:\n", contract.passes_with());
     for line in show::plan_block(contract.command.trim_end()).lines() {
         text.push_str(&format!("    {line}\n"));
     }

@@ -160,6 +160,7 @@ impl Walk {
         let kept = self.get(&format!("{path}/revisions?limit=10"))["revisions"][0].clone();
         let digest = kept["digest"].as_str().unwrap();
         assert_eq!(self.get(&format!("{path}/revisions/{digest}"))["source"], first["text"]);
+        self.get(&format!("{path}/revisions/{digest}/findings"));
     }
 
     /// Works on a run with every event of an item, and decides every ask.
@@ -277,6 +278,8 @@ impl Walk {
         }
         self.get("/v1/runs?limit=10");
         self.get("/v1/spent-today");
+        self.get("/v1/decisions?limit=5");
+        self.get("/v1/doctor");
         self.get("/v1/audit");
         self.get(&format!("/v1/events?run={run}&since=1"));
     }

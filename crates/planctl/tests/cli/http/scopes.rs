@@ -13,12 +13,14 @@ GET /v1/openapi.json none
 GET /v1/problems none
 GET /v1/daemon read
 GET /v1/database read
+GET /v1/doctor admin
 POST /mcp any
 POST /v1/page/link admin, a person decides
 GET /v1/plans read
 GET /v1/plans/{plan} read
 GET /v1/plans/{plan}/revisions read
 GET /v1/plans/{plan}/revisions/{digest} read
+GET /v1/plans/{plan}/revisions/{digest}/findings read
 POST /v1/plans/verify approve
 POST /v1/plans/standing approve
 POST /v1/plans/diff approve
@@ -28,6 +30,7 @@ POST /v1/plans/{plan}/run approve, a person decides
 POST /v1/runs approve, a person decides
 GET /v1/runs read
 GET /v1/spent-today read
+GET /v1/decisions read
 GET /v1/runs/{run} read
 GET /v1/runs/{run}/page read
 GET /v1/runs/{run}/picture read

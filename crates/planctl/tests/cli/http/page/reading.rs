@@ -251,6 +251,14 @@ fn p_20_the_reason_of_a_rejection_stands_with_the_run_and_beside_the_text() {
     let page = browser.get(&only_plan(&house));
     has(&page, "rejected by ann ");
     has(&page, ": too broad");
+    let shown = house.fixture.planctl(&["plan", "show", "hello.md"]).out;
+    assert!(shown.contains("decided    rejected by ann ") && shown.contains(": too broad\n"), "{shown}");
+    let shown = house.fixture.json(&["plan", "show", "hello.md", "--json"])["decided"].clone();
+    assert_eq!((&shown["decision"], &shown["note"]), (&"rejected".into(), &"too broad".into()), "{shown}");
+    let system = browser.get("/system");
+    for words in ["Decided last", "<td>reject</td>", "too broad"] {
+        has(&system, words);
+    }
     assert_eq!(house.fixture.planctl(&["approve", "hello.md"]).code, 0);
     let page = browser.get(&only_plan(&house));
     has(&page, "approved by ann ");
@@ -267,6 +275,41 @@ fn p_20_the_reason_of_a_rejection_stands_with_the_run_and_beside_the_text() {
     );
     let shown = house.fixture.planctl(&["run", "show", "fix-1"]).out;
     assert!(shown.contains("cancelled by ann: no hope"), "{shown}");
+}
+
+#[test]
+fn h13_a_plans_page_has_the_findings_in_the_margin_of_their_lines() {
+    let house = House::new();
+    house.fixture.write("hello.md", &plan("hello", "hello"));
+    assert_eq!(house.fixture.planctl(&["approve", "hello.md"]).code, 0);
+    let browser = Browser::with_token(&house, "read");
+    let page = browser.get(&only_plan(&house));
+    for words in [
+        "<h2 id=\"found-head\">Findings <span class=\"count\">1</span>",
+        "<code>P402</code> no roles are configured",
+        "data-line=\"15\"",
+        "<code>**target:** coder</code>",
+    ] {
+        has(&page, words);
+    }
+    house.fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:true\"\n");
+    assert_eq!(house.fixture.planctl(&["trust", "."]).code, 0);
+    let page = browser.get(&format!("{}?part=2", only_plan(&house)));
+    has(&page, "nothing is found");
+}
+
+#[test]
+fn the_daemons_machine_is_looked_at_by_its_administrators() {
+    let house = House::new();
+    let admin = Browser::with_token(&house, "admin");
+    has(&admin.get("/system"), "href=\"/system/doctor\"");
+    let page = admin.get("/system/doctor");
+    for words in ["<h1>This machine</h1>", "configuration", "child processes", "isolation", "postgres"] {
+        has(&page, words);
+    }
+    let reader = Browser::with_token(&house, "read");
+    assert!(!reader.get("/system").body.contains("/system/doctor"));
+    assert_eq!(reader.get("/system/doctor").status, 403);
 }
 
 #[test]
