@@ -50,7 +50,7 @@ impl ApprovalPolicy {
         if let Some(allowed) = &self.contracts {
             let is_other = |command: &&str| !allowed.iter().any(|known| known.trim() == *command);
             let others = graph.nodes().iter().filter_map(command_of).filter(is_other);
-            refusals.extend(others.map(|command| format!("{} is none of its contracts", shown(command))));
+            refusals.extend(others.map(|command| format!("{} is not one of its contracts", shown(command))));
         }
         if graph.sub_plans().next().is_some() {
             refusals.push("it carries out other plans".to_owned());

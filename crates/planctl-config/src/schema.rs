@@ -349,7 +349,7 @@ fn ask_rule() -> Value {
                 "examples": ["24h"],
             },
             "on_deadline": {
-                "description": "The answer after that time; \"wait\" is none.",
+                "description": "The answer that is given after that time; \"wait\" goes on waiting.",
                 "enum": ["wait", "reject", "abort"],
             },
         },

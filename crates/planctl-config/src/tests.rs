@@ -631,7 +631,7 @@ fn a_model_is_read_and_names_a_variable_and_never_a_key() {
         (format!("{table}url = \"https://a\"\nask = \"yes\"\n"), "true or false"),
         (
             format!("{}url = \"https://a\"\nask = true\n", table.replace("chat", "embeddings")),
-            "texts that become vectors are no prompts",
+            "embeddings are not prompts",
         ),
         (format!("{table}url = \"https://a\"\nkey = \"x\"\n"), "unknown key `key`"),
         (table.replace("chat", "chats") + "url = \"https://a\"\n", "api can't be \"chats\""),

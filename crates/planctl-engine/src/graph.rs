@@ -188,7 +188,7 @@ pub enum GraphDefect {
     #[error("a graph has exactly one start node, and `{0}` is not it")]
     Start(NodeId),
     /// An edge names a node that is not there.
-    #[error("an edge from `{from}` leads to `{to}`, which is no node")]
+    #[error("an edge from `{from}` leads to `{to}`, but there is no such node")]
     Dangling {
         /// Where the edge leaves.
         from: NodeId,

@@ -22,7 +22,7 @@ pub enum Refusal {
     #[error("this ask takes one of: {}", .0.join(", "))]
     WrongAnswer(&'static [&'static str]),
     /// The choice is none of the options.
-    #[error("`{option}` is no option; it is one of: {}", .options.join(", "))]
+    #[error("`{option}` is not an option; the options are: {}", .options.join(", "))]
     NoSuchOption {
         /// The chosen option.
         option: String,

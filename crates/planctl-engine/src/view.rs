@@ -165,6 +165,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             let line = contract_line(*ending, tampered);
             format!("before the work of {}: {line}; {}", name(node), rehearsal_words(*showed))
         }
+        Fact::RetryTriggered { node, attempt, left: 0 } => {
+            format!("{} is tried again: attempt {attempt}, the last one", name(node))
+        }
         Fact::RetryTriggered { node, attempt, left } => {
             format!("{} is tried again: attempt {attempt}, {left} left after it", name(node))
         }
@@ -198,6 +201,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::AskOpened { kind: AskKind::Plan, shortfall: None, .. } => {
             "the plan waits for approval".to_owned()
+        }
+        Fact::AskOpened { node, kind: AskKind::Escalation, reason, shortfall: None, .. } => {
+            format!("{} waits for a person: {}", name(node), reason_words(*reason))
         }
         Fact::AskOpened { node, kind, reason, shortfall, .. } => {
             let short =
@@ -249,6 +255,33 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
     }
 }
 
+/// Says that the facts beside it tell people the same: what they read leaves this one out.
+pub fn is_echo(graph: &Graph, fact: &Fact) -> bool {
+    // The person who approved was told of before it, and the first step after it.
+    if let Fact::NodeSettled { node, outcome: Outcome::Passed, .. } = fact {
+        return is_start(graph, node);
+    }
+    let Fact::EdgeFollowed { to, signal, choosing, .. } = fact else {
+        // The ask that follows says why a person is asked, as does the level of PACE where a role goes on.
+        return matches!(fact, Fact::PlanEscalated { message: None, .. });
+    };
+    let is_told_next = |target: &Node| match &target.kind {
+        NodeKind::Escalate { reason, .. } => reason.is_none() && *signal == Signal::Exhausted,
+        NodeKind::Exit { .. } => true,
+        NodeKind::Start
+        | NodeKind::Task(_)
+        | NodeKind::Call(_)
+        | NodeKind::Decision(_)
+        | NodeKind::Human(_)
+        | NodeKind::Checkpoint
+        | NodeKind::Fork(_)
+        | NodeKind::SubPlan(_)
+        | NodeKind::Join(_) => false,
+    };
+    let had_others = |choosing: &Choosing| choosing.by != Decider::Outcome || choosing.tried.len() > 2;
+    graph.node(to).is_some_and(is_told_next) && !choosing.as_deref().is_some_and(had_others)
+}
+
 fn is_start(graph: &Graph, node: &NodeId) -> bool {
     graph.node(node).is_some_and(|node| node.kind == NodeKind::Start)
 }
@@ -265,6 +298,13 @@ fn edge_followed(
     let decides = graph.node(from).filter(|node| node.decision_description() != Some(node.title.as_str()));
     let decides =
         decides.and_then(Node::decision_description).map(|what| format!(" ({what})")).unwrap_or_default();
+    if graph.node(from).is_some_and(|node| matches!(node.kind, NodeKind::Fork(_))) {
+        return format!(
+            "the run branched at {} and went to {}",
+            node_name(graph, from),
+            node_name(graph, to)
+        );
+    }
     let signal = if is_start(graph, from) { "is approved" } else { signal_words(signal) };
     format!(
         "{}{decides} {signal}, so the run went to {}{}{}",

@@ -65,7 +65,7 @@ impl Trial {
             None => {}
             Some(Obstacle::Broken) => {
                 return Err(refused(format!(
-                    "the contract of step {step} is no valid shell; see its finding"
+                    "the contract of step {step} is not valid bash; see its finding"
                 )));
             }
             Some(Obstacle::Unsafe(reason)) => {

@@ -128,7 +128,7 @@ fn file_words(workspace: &Path, path: &str) -> String {
 
 fn glob_words(workspace: &Path, glob: &str) -> String {
     let Ok(found) = expand_glob(workspace, glob, FILES_MAX + 1) else {
-        return format!("`{}` is no valid glob", escape(glob));
+        return format!("`{}` is not a valid glob", escape(glob));
     };
     let mut text = match found.files.len() {
         0 => "matches nothing".to_owned(),

@@ -200,7 +200,10 @@ fn failing_test(words: &[Word], facts: &PatternFacts) -> Fit {
     };
     let Some(file) = file else { return Fit::Not };
     let Some(path) = file.path() else {
-        return Fit::Almost(format!("`{}` is no path of a test's file", planctl_lang::escape(file.text())));
+        return Fit::Almost(format!(
+            "`{}` is not the path of a test file",
+            planctl_lang::escape(file.text())
+        ));
     };
     if !facts.files.contains(path) {
         return Fit::Almost(format!("there is no file `{path}`"));

@@ -213,7 +213,7 @@ pub(crate) fn any_object_in(answer: &str, keys: &[&str]) -> Result<Value, Unread
         }
     }
     Err(Unreadable::one(match reason {
-        Some(reason) => format!("the answer is no JSON: {reason}"),
+        Some(reason) => format!("the answer is not JSON: {reason}"),
         None => "the answer has no JSON object with the fields that were asked for".to_owned(),
     }))
 }

@@ -125,15 +125,26 @@ impl Services {
         let is_executed = row.head.status != RunStatus::Paused;
         self.server_node.draw_marks_before_answering(row).await;
         let file = self.server_node.look_at_plan_file(row).await?;
-        let approved_by = match row.approval {
-            Some(approval) => Some(self.store.approval(approval).await?.by),
-            None => None,
+        let (approved_by, approved_at) = match row.approval {
+            Some(approval) => {
+                let approval = self.store.approval(approval).await?;
+                (Some(approval.by), Some(moment(approval.at)))
+            }
+            None => (None, None),
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
         let worked_on_by = Presence::of(&self.server_node)?.worker_on(shown).await?;
         let reason = self.reason_of(shown).await?;
         let day_budgets = self.day_budgets(&[shown]).await?;
-        Ok(RunView { reason, is_plan_file_changed, approved_by, worked_on_by, day_budgets, ..view })
+        Ok(RunView {
+            reason,
+            is_plan_file_changed,
+            approved_by,
+            approved_at,
+            worked_on_by,
+            day_budgets,
+            ..view
+        })
     }
 
     /// Returns the budgets of the day that runs have; none is read where no run has any.

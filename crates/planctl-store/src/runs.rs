@@ -116,7 +116,8 @@ pub(crate) const OPEN_COUNTS: &str = "select (select count(*) from runs where en
 pub(crate) const RECORDS: &str = "select run, array_agg(node) as names, array_agg(record::text) as records from nodes \
      where run = any($1) and ($2 or state not in ('passed', 'skipped', 'waived', 'warned')) group by run";
 pub(crate) const ITEMS: &str = "select i.id, i.run, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
-     i.generation, a.number, i.instance, i.lease_until, i.created_at from items i left join asks a on a.item = i.id \
+     i.generation, a.number, i.instance, i.lease_until, i.created_at, case when i.state = 'leased' \
+     then i.hard_deadline - i.span_micros * interval '1 microsecond' end as claimed_at from items i left join asks a on a.item = i.id \
      where i.run = any($1) and i.state <> 'withdrawn' order by i.created_at, i.id";
 pub(crate) const REFUSALS: &str = "select item, generation, name, reason, body::text as body, at from (select * from refusals where run = $1 \
      order by id desc limit 100) newest order by id";
@@ -168,6 +169,8 @@ pub struct OpenItem {
     pub lease_until: Option<Timestamp>,
     /// When it was first put in its lane.
     pub created_at: Timestamp,
+    /// When its holder claimed it.
+    pub claimed_at: Option<Timestamp>,
 }
 
 /// News that did not fit.
@@ -218,6 +221,7 @@ fn open_item(row: &PgRow) -> Result<OpenItem, StoreError> {
         instance: row.try_get("instance")?,
         lease_until: optional_time_at(row, "lease_until")?,
         created_at: time_at(row, "created_at")?,
+        claimed_at: optional_time_at(row, "claimed_at")?,
     })
 }
 

@@ -126,7 +126,7 @@ fn fitting_one(arguments: Value, tool: &Tool) -> Result<Map<String, Value>, Faul
         return Err(Fault::new(FaultKind::Arguments, wrong.join("; ")));
     }
     let Value::Object(fields) = arguments else {
-        return Err(Fault::new(FaultKind::Arguments, "the arguments are no object"));
+        return Err(Fault::new(FaultKind::Arguments, "the arguments are not a JSON object"));
     };
     Ok(fields)
 }

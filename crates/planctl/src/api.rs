@@ -98,8 +98,9 @@ impl Api {
             ))
             .help("put a proxy with TLS before the daemon and name it with https://; or say --insecure, where everybody on that network is trusted"));
         }
-        let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
-            .map_err(|_| Failure::new(Exit::Configuration, "could not use the token: it is none"))?;
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
+            Failure::new(Exit::Configuration, "could not use the token: it has characters that no token has")
+        })?;
         value.set_sensitive(true);
         Ok(Api { headers: HeaderMap::from_iter([(AUTHORIZATION, value)]), ..self.clone() })
     }

@@ -225,7 +225,7 @@ impl Context {
         self.ask_or_refuse(question, "A terminal is needed to confirm, or --yes")
     }
 
-    /// Makes sure that a person approves something; `--yes` is no approval.
+    /// Makes sure that a person approves something; `--yes` is not an approval.
     pub fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
         self.ask_or_refuse(question, "A terminal is needed to approve, or --approve")
     }

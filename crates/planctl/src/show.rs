@@ -43,6 +43,14 @@ pub fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Shortens what failed at an attempt for a line that has little room.
+pub fn brief_failure(failure: &str) -> String {
+    match failure.strip_prefix("protected files were touched: ") {
+        Some(files) => format!("tampered: {files}"),
+        None => failure.to_owned(),
+    }
+}
+
 /// Returns the last line that says something.
 pub fn last_line(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("")

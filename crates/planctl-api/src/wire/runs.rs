@@ -220,6 +220,10 @@ pub struct RunView {
     /// The person who approved what it executes, or the policy: `policy:NAME`.
     #[serde(default)]
     pub approved_by: Option<String>,
+    /// When, RFC 3339.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub approved_at: Option<String>,
     /// Says that the plan's file is another text than the approved one that the run executes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_plan_file_changed: bool,

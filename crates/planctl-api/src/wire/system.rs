@@ -72,6 +72,8 @@ pub struct HealthView {
 pub enum Health {
     /// As it should be.
     Good,
+    /// Not there, and nothing needs it.
+    Absent,
     /// A person should look.
     Warning,
     /// planctl can't work so.

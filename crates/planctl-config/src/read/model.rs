@@ -35,7 +35,7 @@ impl Reader<'_> {
                 }
             }
             if ask && api == Some(ModelApi::Embeddings) {
-                let message = "texts that become vectors are no prompts, so `ask` does not hold for them";
+                let message = "embeddings are not prompts, so `ask` has no effect here";
                 self.report(key.span(), message.to_owned(), Some("take `ask` out".to_owned()));
             }
             if let (Some(api), Some(url), Some(model)) = (api, url, model) {

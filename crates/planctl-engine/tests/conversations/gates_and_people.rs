@@ -107,7 +107,7 @@ fn h3_an_answer_that_matches_nothing_is_refused_and_the_question_stays() {
         plan  {QUESTION}
         approved
         -> clock admitted           h held: choice planned
-        -> human choose maybe       refused: `maybe` is no option; it is one of: yes, no
+        -> human choose maybe       refused: `maybe` is not an option; the options are: yes, no
         -> human retry              refused: this ask takes one of: choose, skip, revise, abort
         -> human choose NO          h settled passed by the owner; b#1 to coder
         -> human choose no          refused: the step is not in a state for this

@@ -117,7 +117,7 @@ fn a_held_step_is_a_persons() {
         0 s: the contract of step 1 \"a\" failed at attempt 1
         0 s: step 1 \"a\" has no attempt left, so the run went to a person
         0 s: step 1 \"a\" was escalated: its attempts are used up
-        0 s: step 1 \"a\" waits for a person: escalation (its attempts are used up)
+        0 s: step 1 \"a\" waits for a person: its attempts are used up
         at 1 “a” visit 1 attempt 1
         path [1]
         step 1 is a person's

@@ -192,7 +192,7 @@ fn items(part: &Part<'_>, given: Option<&[String]>, found: &mut Vec<Diagnostic>)
             || item.contains(['\n', '\r'])
         {
             let message = format!(
-                "the item `{}` is no item: from one to {ITEM_CHARACTERS_MAX} characters, all of them visible",
+                "the item `{}` can't be used: an item has from one to {ITEM_CHARACTERS_MAX} characters on one line, all of them visible",
                 escape(item)
             );
             found.push(refuse(message, "change the list"));

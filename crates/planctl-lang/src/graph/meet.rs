@@ -383,7 +383,7 @@ impl Net {
         if let Some(edge) = onward.filter(|edge| edge.origin == Origin::Meeting) {
             let target = edge.to.value.as_str();
             let message = format!(
-                "branches meet at `{}`, which is no join, and a run may go past it at `{}`",
+                "branches meet at `{}`, which is not a join, and a run may go past it at `{}`",
                 escape(target),
                 name(past)
             );

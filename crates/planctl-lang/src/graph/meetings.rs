@@ -1,4 +1,4 @@
-//! Branches of a graph in DOT or JSON that meet at a node which is no join get a join before it, as in markdown (DOT P3, P9).
+//! Branches of a graph in DOT or JSON that meet at a node which is not a join get a join before it, as in markdown (DOT P3, P9).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,7 +12,7 @@ use crate::tree::workflow::{Kind, Library, Markdown, NodeTree, Workflow, of_plan
 
 use super::Entry;
 
-/// Reads the entries of a file, and every complaint about its form; a plan without `domains` and `triggers` is no entry.
+/// Reads the entries of a file, and every complaint about its form; a plan without `domains` and `triggers` is not an entry.
 pub fn entries(source: &Source) -> (Vec<Entry>, Vec<Diagnostic>) {
     match Language::of(source.path()) {
         None => {

@@ -161,7 +161,7 @@ fn code_of(source: &Source, allow: &Allow, suggests: bool) -> Result<Code, Box<D
         let known = Code::ALL.iter().filter(|code| code.guards().is_none()).map(|code| code.as_str());
         let unknown = match written {
             "" => refused("the comment names no code".to_owned()),
-            _ => refused(format!("`{}` is no code of a finding", escape(written))),
+            _ => refused(format!("`{}` is not the code of a finding", escape(written))),
         };
         return Err(Box::new(match did_you_mean(written, known.filter(|_| suggests)) {
             Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(allow.code.span, near, false),

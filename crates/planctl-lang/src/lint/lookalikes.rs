@@ -65,7 +65,7 @@ fn of_contract(contract: &ContractTree, found: &mut Vec<Diagnostic>) {
 
 fn report(character: char, like: &str, span: Span) -> Diagnostic {
     let like = if like == FULL_WIDTH { latin(character) } else { like.to_owned() };
-    let message = format!("{} looks like {like} and is none", described(character));
+    let message = format!("{} looks like {like} but is another character", described(character));
     Diagnostic::new(Code::P004, message).at(span, "").help("type the text anew with plain characters")
 }
 

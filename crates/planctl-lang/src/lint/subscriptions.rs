@@ -299,7 +299,7 @@ fn glob(context: &Context<'_>, path: &str, span: Span, found: &mut Vec<Diagnosti
 /// Finds what is wrong with a glob: an error in its text, or a limit that it passes.
 fn not_a_glob(glob: &str, span: Span) -> Option<Diagnostic> {
     let NotAGlob { glob, reason } = Glob::parse(glob).err()?;
-    let invalid = Diagnostic::new(Code::P206, format!("`{}` is no valid glob: {reason}", escape(&glob)));
+    let invalid = Diagnostic::new(Code::P206, format!("`{}` is not a valid glob: {reason}", escape(&glob)));
     Some(invalid.at(span, "").help("globs know `*`, `**`, `?`, `[ab]` and `{a,b}`"))
 }
 

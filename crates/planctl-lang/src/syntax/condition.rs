@@ -202,7 +202,7 @@ impl<'t> Reader<'t> {
         let is_sound = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && key.split('.').all(|part| !part.is_empty());
         if !is_sound {
-            return Err(self.refused(span, format!("`{key}` is no key"), HELP.to_owned()));
+            return Err(self.refused(span, format!("`{key}` is not a key"), HELP.to_owned()));
         }
         self.at = span.end;
         match key.split_once('.') {
@@ -229,8 +229,7 @@ impl<'t> Reader<'t> {
                     None => format!("of a step there are `{}`", words.join("`, `")),
                 };
                 let place = Span::new(span.end - word.len(), span.end);
-                let mut refused =
-                    self.refused(place, format!("`{word}` is nothing that is known of a step"), help);
+                let mut refused = self.refused(place, format!("a step has no `{word}`"), help);
                 refused.meant = near.map(|near| near.word.to_owned());
                 Err(refused)
             }

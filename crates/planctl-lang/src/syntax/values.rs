@@ -153,9 +153,9 @@ fn verb(text: &str) -> Result<Then, Unread> {
     let known = ["retry", "escalate", "abort", "skip", "warn"];
     let near = did_you_mean(text, known);
     let why = match near {
-        Some(near) => format!("`{}` is no policy; did you mean `{near}`?", crate::text::escape(text)),
+        Some(near) => format!("`{}` is not a policy; did you mean `{near}`?", crate::text::escape(text)),
         None if text.is_empty() => "the policy is empty".to_owned(),
-        None => format!("`{}` is no policy", crate::text::escape(text)),
+        None => format!("`{}` is not a policy", crate::text::escape(text)),
     };
     Err(Unread::new(why, POLICY).of(text))
 }
@@ -171,7 +171,7 @@ pub(crate) fn exit_code(text: &str) -> Result<u8, Unread> {
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match number.parse::<u8>() {
         Ok(code) if digits => Ok(code),
-        _ => Err(Unread::new(format!("`{}` is no exit code", crate::text::escape(number)), help)),
+        _ => Err(Unread::new(format!("`{}` is not an exit code", crate::text::escape(number)), help)),
     }
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Unread> {
     let time = match time(&text.trim().to_ascii_lowercase()) {
         Ok(time) => time,
         Err(TimeFault::Empty) => return Err(Unread::new("the duration is empty", help)),
-        Err(TimeFault::Amount) => return Err(Unread::new(format!("`{shown}` is no duration"), help)),
+        Err(TimeFault::Amount) => return Err(Unread::new(format!("`{shown}` is not a duration"), help)),
         Err(TimeFault::Unit) => return Err(Unread::new(format!("`{shown}` has no unit of time"), help)),
     };
     if !(1.0..=YEAR_SECONDS).contains(&time.seconds) {
@@ -282,7 +282,7 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
     let Some(answer) = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word) else {
         let shown = crate::text::escape(word);
         let why = match did_you_mean(word, StoppingAnswer::ALL.map(StoppingAnswer::word)) {
-            Some(near) => format!("`{shown}` is no answer; did you mean `{near}`?"),
+            Some(near) => format!("`{shown}` is not an answer; did you mean `{near}`?"),
             None => format!("no ask is answered with `{shown}` because nobody answered it"),
         };
         return Err(Unread::new(why, DEADLINE).of(word));
@@ -401,7 +401,7 @@ mod tests {
         for (wrong, why) in [
             ("24 h", "it does not say what follows when nobody answers"),
             ("24 h, then approve", "no ask is answered with `approve` because nobody answered it"),
-            ("24 h, then rejct", "`rejct` is no answer; did you mean `reject`?"),
+            ("24 h, then rejct", "`rejct` is not an answer; did you mean `reject`?"),
             ("24, then reject", "`24` has no unit of time"),
             ("then reject", "the duration is empty"),
         ] {

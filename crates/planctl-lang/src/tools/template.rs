@@ -53,7 +53,7 @@ pub enum Unfilled {
         reference: String,
     },
     /// A loop over something that is no list.
-    #[error("`for_each` needs a list, and `{template}` is none")]
+    #[error("`for_each` needs a list, and `{template}` is not a list")]
     NoList {
         /// The template.
         template: String,

@@ -75,7 +75,7 @@ impl Reader<'_> {
             if known.contains(&key) || key.starts_with('_') {
                 continue;
             }
-            let message = format!("`{}` is no key of {what} that planctl knows", escape(key));
+            let message = format!("`{}` is not a known key of {what}", escape(key));
             let finding = Diagnostic::new(Code::P314, message).at(name_of(property), "");
             self.found.push(match nearest(key, known.iter().copied()) {
                 Some(near) => finding.help(format!("did you mean `{}`?", near.word)).fix(

@@ -507,7 +507,9 @@ impl<'a> Reader<'a> {
             .as_ref()
             .is_some_and(|field| matches!(field.field, Some(Field::Task | Field::Context)));
         if in_text && near.is_none() && elsewhere.is_none() {
-            let message = format!("`**{shown}:**` looks like a field but is none; it stays part of the text");
+            let message = format!(
+                "`**{shown}:**` looks like a field, but there is no such field; the line stays part of the text"
+            );
             let emphasis =
                 Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, "");
             let help = "begin the line with another word, or leave the bold out";

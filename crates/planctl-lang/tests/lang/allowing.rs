@@ -98,7 +98,7 @@ fn errors_and_findings_that_a_person_relies_on_stay_whatever_the_plan_says() {
 fn a_comment_that_can_not_be_read_or_allows_nothing_is_a_finding_with_its_remedy() {
     let cases: &[(&str, &str, Option<bool>)] = &[
         ("<!-- planctl: allow P110 -->", "the plan allows `P110` and does not say why", Some(false)),
-        ("<!-- planctl: allow P11O because -->", "`P11O` is no code of a finding", Some(false)),
+        ("<!-- planctl: allow P11O because -->", "`P11O` is not the code of a finding", Some(false)),
         ("<!-- planctl: allow -->", "the comment names no code", Some(false)),
         (
             "<!-- planctl: allow P601 it is local -->",
@@ -107,7 +107,7 @@ fn a_comment_that_can_not_be_read_or_allows_nothing_is_a_finding_with_its_remedy
         ),
         (
             "<!-- planctl: ignore P110 it is fine -->",
-            "`ignore` is nothing that a comment can tell planctl",
+            "`ignore` is not an instruction that planctl reads from a comment",
             None,
         ),
         (

@@ -67,7 +67,12 @@ fn times_are_read_as_people_write_them() {
 fn each_part_that_is_no_limit_is_named_at_its_own_place() {
     for (budget, part, why, help) in [
         ("max 200k tokens, €3, 20 minutes", "€3", "is not in US dollars", "`$1.50`"),
-        ("200k tokens, a lot, 20 minutes", "a lot", "is no limit that planctl knows", "with commas between"),
+        (
+            "200k tokens, a lot, 20 minutes",
+            "a lot",
+            "is not a limit that planctl knows",
+            "with commas between",
+        ),
         ("200k tokens, -5 minutes", "-5 minutes", "is negative", "above zero"),
         ("$0, 20 minutes", "$0", "is zero", "leave this limit out"),
         ("0 tokens, 20 minutes", "0 tokens", "is zero", "leave this limit out"),
@@ -82,7 +87,7 @@ fn each_part_that_is_no_limit_is_named_at_its_own_place() {
         ("200.000 tokens, $2", "200.000 tokens", "has a decimal point", "`200,000 tokens`"),
         ("1,50 USD, 20 minutes", "1,50 USD", "has a comma", "`1.50`"),
         ("$1,50, 20 minutes", "$1,50", "has a comma", "`1.50`"),
-        ("$lots, 20 minutes", "$lots", "is no amount of money", "with commas between"),
+        ("$lots, 20 minutes", "$lots", "is not an amount of money", "with commas between"),
         (
             "99999999999999999999 tokens, $2",
             "99999999999999999999 tokens",
@@ -95,9 +100,9 @@ fn each_part_that_is_no_limit_is_named_at_its_own_place() {
             "more than planctl can count: at most $1,000",
             "smaller",
         ),
-        ("1e9 days, $2", "1e9 days", "is no limit that planctl knows", "with commas between"),
+        ("1e9 days, $2", "1e9 days", "is not a limit that planctl knows", "with commas between"),
         ("999999 days, $2", "999999 days", "at most a year", "smaller"),
-        ("\n- $2\n- soon\n", "soon", "is no limit that planctl knows", "with commas between"),
+        ("\n- $2\n- soon\n", "soon", "is not a limit that planctl knows", "with commas between"),
     ] {
         let (text, faults) = faults(budget);
         assert_eq!(faults.len(), 1, "{budget}: {faults:?}");

@@ -43,10 +43,7 @@ fn c2_keys_are_the_outcome_the_label_the_context_and_other_steps() {
     assert_eq!(condition("human.gate.label=1"), one(Key::Variable("human.gate.label".to_owned()), is("1")));
     let exit_code = Key::Step { node: "4".to_owned(), field: StepField::ExitCode };
     assert_eq!(condition("steps.4.exit_code != 2"), one(exit_code, Test::IsNot("2".to_owned())));
-    assert_eq!(
-        refused("steps.4.exit_cod=2"),
-        ("exit_cod".to_owned(), "`exit_cod` is nothing that is known of a step".to_owned())
-    );
+    assert_eq!(refused("steps.4.exit_cod=2"), ("exit_cod".to_owned(), "a step has no `exit_cod`".to_owned()));
     assert_eq!(refused("steps.4=2").0, "steps.4");
 }
 
@@ -82,8 +79,8 @@ fn c6_bad_syntax_is_refused_at_its_place() {
         ("outcome=\"success", "\"", "the text is not closed"),
         ("outcome=success & x", "&", "expected `&&` or the end of the condition, found `&`"),
         ("=x", "=", "expected a key, found `=`"),
-        ("a..b=1", "a..b", "`a..b` is no key"),
-        ("1a=1", "1a", "`1a` is no key"),
+        ("a..b=1", "a..b", "`a..b` is not a key"),
+        ("1a=1", "1a", "`1a` is not a key"),
         ("é=1", "é", "expected a key, found `é`"),
     ];
     for (text, marked, message) in wrong {

@@ -409,7 +409,7 @@ fn a10_to_a19_values_are_typed() {
     }
     dot("digraph G { a [on_fail=\"retry(2), then abort\", subscriptions=\"file:a.md, topic:x\"] b [on_fail=block] }").clean();
     let unknown = dot("digraph G { a [subscriptions=\"file:a.md, b.md\"] }");
-    assert_eq!(unknown.found[0].message, "`b.md` is no subscription");
+    assert_eq!(unknown.found[0].message, "`b.md` is not a subscription");
     let near = dot("digraph G { a [fidelity=compactt] }");
     assert_eq!(near.found[0].help.as_deref(), Some("did you mean `compact`?"));
     dot("digraph G { a -> a [loop_restart=\"true\"] }").clean();

@@ -166,7 +166,7 @@ fn d1_what_needs_a_template_needs_every_step_that_it_becomes() {
     for (needs, says) in [
         ("1, 3", "step 3 may be one of `2–N`, and nothing says which: `**needs:** 2–N` names all of them"),
         ("0", "step 0 is named, and is not there: mend the number"),
-        ("3–N", "`**needs:**` names `3–N`, which is no number of a step"),
+        ("3–N", "`**needs:**` names `3–N`, which is not the number of a step"),
     ] {
         let why = refused(&plan(needs), Some(&["a", "b"]));
         assert!(why.contains(says), "{needs}: {why}");
@@ -201,7 +201,9 @@ fn d16_slips_in_templates_and_empty_items_are_refused() {
         expanded(&templated(fine), &["a"]);
     }
     for empty in ["", "  "] {
-        assert!(refused(&templated("test -f {item}"), Some(&["a", empty])).contains("is no item"));
+        assert!(
+            refused(&templated("test -f {item}"), Some(&["a", empty])).contains("can't be used: an item has")
+        );
     }
     assert!(refused(PLAN, Some(&["a"])).starts_with("no template takes the items"));
 }
@@ -213,7 +215,7 @@ fn what_can_not_be_expanded_says_why() {
         refused(&text, None).contains("nothing says what `2–N` stands for: name the items: `--items FILE`")
     );
     assert!(refused(&text, Some(&[])).contains("the list of items is empty"));
-    assert!(refused(&text, Some(&["a\u{202e}b"])).contains("is no item"));
+    assert!(refused(&text, Some(&["a\u{202e}b"])).contains("can't be used: an item has"));
     let many: Vec<String> = (0..5_001).map(|at| at.to_string()).collect();
     let found = expand(&Source::new("p", &*text), Some(&many)).unwrap_err();
     assert_eq!(found[0].code, Code::P008);

@@ -46,7 +46,7 @@ fn g12_each_flaw_of_a_graph_is_found() {
             String::new(),
             way("a", "nowhere", "on_fail"),
             Code::P304,
-            "names `nowhere`, which is no node",
+            "names `nowhere`, but there is no such node",
         ),
         (
             "an unreachable node",
@@ -190,7 +190,7 @@ fn r2_a_preset_says_how_long_to_wait_and_how_often_where_no_number_does() {
         Language::Dot,
     );
     assert_eq!(wrong[0].code, Code::P015);
-    assert_eq!(wrong[0].message, "`hasty` is no value of `retry_policy`");
+    assert_eq!(wrong[0].message, "`hasty` is not a value of `retry_policy`");
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn h51_a_list_of_steps_in_json_gets_an_entry_and_names_of_later_ones_follow() {
     assert!(last.contains("\"step_2\"},\n    {\"contract\""), "{last}");
     let call = WORK.replace("**target:** fixer\n", "**type:** call\n");
     let refused = insert_step(&Source::new("p.json", LIST), 1, &call).unwrap_err();
-    assert!(refused[0].message.contains("is no work for an agent"), "{refused:?}");
+    assert!(refused[0].message.contains("is not a task for an agent"), "{refused:?}");
 }
 
 #[test]

@@ -104,7 +104,8 @@ fn dot_a3_branches_that_meet_where_a_run_may_go_past_are_refused_by_their_real_c
     let told: Vec<&String> =
         found.iter().filter(|(code, _)| *code == Code::P315).map(|(_, told)| told).collect();
     assert!(
-        told.iter().any(|told| told.starts_with("branches meet at `") && told.contains("which is no join")),
+        told.iter()
+            .any(|told| told.starts_with("branches meet at `") && told.contains("which is not a join")),
         "{found:?}"
     );
 }

@@ -445,7 +445,7 @@ fn row_42_the_word_that_is_wrong_is_pointed_at() {
 
 #[test]
 fn row_43_an_unknown_policy_is_shown_the_list() {
-    is_refused(&["ignore"], "`ignore` is no policy");
+    is_refused(&["ignore"], "`ignore` is not a policy");
 }
 
 #[test]

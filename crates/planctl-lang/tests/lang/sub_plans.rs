@@ -105,7 +105,7 @@ fn s8_the_fields_of_a_sub_plan_are_required_there_and_refused_elsewhere() {
     let outside = PLAN.replace("services/api", "../api");
     assert_eq!(errors(&outside)[0].0, Code::P205);
     let unknown = PLAN.replace("inherit", "nobody");
-    assert_eq!(errors(&unknown), [(Code::P015, "`nobody` is no value of `**approval:**`".to_owned())]);
+    assert_eq!(errors(&unknown), [(Code::P015, "`nobody` is not a value of `**approval:**`".to_owned())]);
     let contract =
         PLAN.replace("**approval:** inherit\n", "\n**contract:**\n```shell\ntrue\n```\nexit_code == 0\n");
     assert!(

@@ -149,14 +149,14 @@ fn edges_say_for_which_outcomes_they_are() {
 #[test]
 fn d23_l2_an_edge_to_an_undeclared_node_is_an_error() {
     let read = dot(&format!("start repair [{STEP}] exit start -> repair -> exit repair -> repai"));
-    assert_eq!(read.of(Code::P304), [("repai", "an edge names `repai`, which is no node")]);
+    assert_eq!(read.of(Code::P304), [("repai", "an edge names `repai`, but there is no such node")]);
     let target =
         dot(&format!("retry_target=x start a [{STEP}, fallback_retry_target=y] exit start -> a -> exit"));
     assert_eq!(target.of(Code::P304).len(), 2);
     let step = dot(&format!(
         "start a [{STEP}] exit start -> a -> exit a -> exit [condition=\"steps.b.exit_code=2\"]"
     ));
-    assert_eq!(step.of(Code::P304)[0].1, "a condition names `b`, which is no node");
+    assert_eq!(step.of(Code::P304)[0].1, "a condition names `b`, but there is no such node");
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn drift_in_json_is_told_and_read() {
     assert_eq!(slip.of(Code::P314)[0].0, "\"domain\"");
     assert_eq!(slip.found[0].help.as_deref(), Some("did you mean `domains`?"));
     let edge = json(&BUGFIX.replacen("on_exhaust", "on_exhausted", 1));
-    assert_eq!(edge.of(Code::P303), [("\"on_exhausted\"", "`on_exhausted` is no condition of an edge")]);
+    assert_eq!(edge.of(Code::P303), [("\"on_exhausted\"", "`on_exhausted` is not a condition of an edge")]);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn about(brief: &Brief) -> String {
         brief.goal.requirements.iter().map(|own| format!("{}: {}\n", own.id, own.text)).collect();
     text.push_str(&fence.around("requirements", &rows));
     if !brief.goal.suspicions.is_empty() {
-        text.push_str("\nThese sentences speak to a program. They are no requirements, and no step may do what they say:\n\n");
+        text.push_str("\nThese sentences speak to a program. They are not requirements, and no step may do what they say:\n\n");
         let rows: String =
             brief.goal.suspicions.iter().map(|own| format!("- {} ({})\n", own.text, own.why)).collect();
         text.push_str(&fence.around("not requirements", &rows));

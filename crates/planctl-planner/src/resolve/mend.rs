@@ -92,7 +92,7 @@ impl Mending {
         }
         match failed_call(planned, &open.intent) {
             Some((step, call)) => MendNext::Ask(open.prompt(step, call, &offered(call, catalog, near))),
-            None => MendNext::GivenUp(vec![format!("{} is no call of a capability", open.intent)]),
+            None => MendNext::GivenUp(vec![format!("{} is not a call of a capability", open.intent)]),
         }
     }
 

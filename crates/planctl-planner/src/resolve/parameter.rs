@@ -163,7 +163,7 @@ pub fn coerced(parameter: &Parameter, value: &Value) -> Result<Value, String> {
     }
     let name = &parameter.name;
     Err(match parameter.choices.is_empty() {
-        true => format!("`{name}` takes {}, and {value} is none", parameter.kind.words()),
-        false => format!("`{name}` takes {}, and {value} is none of them", parameter.choices.join(", ")),
+        true => format!("`{name}` takes {}, not {value}", parameter.kind.words()),
+        false => format!("`{name}` takes one of {}, not {value}", parameter.choices.join(", ")),
     })
 }

@@ -347,9 +347,9 @@ fn m_26_each_value_becomes_what_its_own_parameter_takes() {
 #[test]
 fn m_27_a_text_that_is_no_number_is_an_error_before_anything_runs() {
     let planned = plan(&[with(act("I1", "list issues in o/r", &[]), &[("perPage", json!("ten"))])]);
-    assert_eq!(planned.faults[0].message, "`perPage` takes an integer, and \"ten\" is none");
+    assert_eq!(planned.faults[0].message, "`perPage` takes an integer, not \"ten\"");
     let planned = plan(&[with(act("I1", "list issues in o/r", &[]), &[("state", json!("ajar"))])]);
-    assert_eq!(planned.faults[0].message, "`state` takes open, closed, all, and \"ajar\" is none of them");
+    assert_eq!(planned.faults[0].message, "`state` takes one of open, closed, all, not \"ajar\"");
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn m_42_a_call_is_held_to_the_capabilities_that_there_are() {
         ]
     );
     let retyped = with(&|tool| tool["inputSchema"]["properties"]["repo"] = json!({ "type": "integer" }));
-    assert_eq!(said(&retyped), ["`repo` takes an integer, and \"r\" is none"]);
+    assert_eq!(said(&retyped), ["`repo` takes an integer, not \"r\""]);
     let silent = with(&|tool| tool["annotations"] = json!({}));
     assert_eq!(
         verified(&planned, &silent).warnings[0].message,

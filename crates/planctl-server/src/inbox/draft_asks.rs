@@ -261,7 +261,7 @@ fn option_of(row: &DraftAskRow, answer: Answer) -> Result<Answer, ServiceError> 
     match chosen.filter(|chosen| is_one(chosen) && !chosen.trim().is_empty()) {
         Some(option) => Ok(Answer::Choose { option }),
         None => Err(ServiceError::Conflict {
-            what: format!("choose ask {}: {} is none of its options", row.number, quoted(&option)),
+            what: format!("choose ask {}: {} is not one of its options", row.number, quoted(&option)),
             next: Next::ShowAsk { ask: row.number.unsigned_abs() },
         }),
     }

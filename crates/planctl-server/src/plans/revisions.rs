@@ -151,7 +151,7 @@ impl Services {
         let file = workspace.join(&plan.path);
         let bytes = blocking(move || bytes_of(&file)).await?.map_err(|why| refused(&why))?;
         let bytes = bytes.ok_or_else(|| refused("there is no such file"))?;
-        let text = String::from_utf8(bytes).map_err(|_| refused("it is no UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))?;
         Ok(KnownFile { workspace, path: plan.path, text })
     }
 

@@ -284,7 +284,10 @@ impl Within<'_> {
         let parent = self.store.run(claimed.item.run).await?;
         let depth = parent.around.as_ref().map_or(0, |around| around.depth) + 1;
         if depth > DEPTH_MAX {
-            return Ok(Err(format!("fewer plans around {}: the limit is {DEPTH_MAX}", plan.path)));
+            return Ok(Err(format!(
+                "a level for the plan {} (plans lie within plans at most {DEPTH_MAX} deep)",
+                plan.path
+            )));
         }
         let home = Path::new(&parent.workspace_path);
         let path = check::plan_path(&home.join(&plan.path), home);

@@ -21,7 +21,7 @@ pub(crate) fn fault_of(
     let config = serde_json::from_str(&approval.config)
         .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))?;
     Ok(match approved_policy(&config, &name) {
-        None => Some(format!("the policy {name} approved it, and is none of its settings")),
+        None => Some(format!("the policy {name} approved it, but its settings have no such policy")),
         Some(policy) => match policy.refusals(plan, graph).as_slice() {
             [] => None,
             refusals => {

@@ -125,7 +125,7 @@ impl Services {
             let seq = u64::try_from(line.seq).unwrap_or(0);
             let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node.id);
             let is_own = fact.node() == Some(&node.id);
-            if is_own || leads_here {
+            if (is_own || leads_here) && !view::is_echo(&shown.graph, fact) {
                 because.push(BecauseView {
                     seq,
                     at: moment(line.at),

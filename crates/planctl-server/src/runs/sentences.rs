@@ -10,6 +10,7 @@ use crate::runs::words::{ending_words, evidence_words, quoted};
 /// Says what a line of history means; nothing where only planctl needs it, since a fact after it says the same.
 pub(super) fn sentence(graph: &Graph, line: &HistoryLine) -> Option<String> {
     match &line.said {
+        Said::Fact(fact) if view::is_echo(graph, fact) => None,
         Said::Fact(fact) => Some(view::sentence(graph, fact)),
         Said::Input(input) => input_sentence(graph, &input.event),
     }

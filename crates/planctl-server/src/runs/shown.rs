@@ -187,7 +187,7 @@ impl Shown {
                 .map(|lock| LockView { name: lock.lock.clone(), run: lock.run.clone() }),
             trouble: self.troubles.get(&node.id).filter(|_| state == StepState::Resting).cloned(),
             spent: SpentView::from(tally.spent),
-            since: item.map(|item| moment(item.available_at)),
+            since: item.map(|item| moment(item.claimed_at.unwrap_or(item.available_at))),
         }
     }
 
@@ -359,7 +359,8 @@ impl Shown {
                 }
             }
             RunStatus::Queued { .. } => worktree_trouble(&self.view.run).map(str::to_owned),
-            RunStatus::New | RunStatus::Awaiting | RunStatus::Active | RunStatus::Paused => None,
+            RunStatus::Paused => ended_by,
+            RunStatus::New | RunStatus::Awaiting | RunStatus::Active => None,
         }
     }
 
@@ -413,6 +414,7 @@ impl Shown {
             },
             auto_answer: self.settings.auto_answer,
             approved_by: None,
+            approved_at: None,
             is_plan_file_changed: false,
             awaits_acknowledgement: row.awaits_acknowledgement(),
             acknowledged_by: row.acknowledged_by.clone(),

@@ -1,5 +1,5 @@
 //! The sentence about how a run ended. Of one that is done it says what is not proved, which is counted where records are stored, so
-//! that a run of many steps is told of as cheaply as one of a few. Of one that a person ended it says who did so, and why.
+//! that a run of many steps is told of as cheaply as one of a few. Of one that a person ended or paused it says who did so, and why.
 
 use planctl_api::words;
 use planctl_engine::{
@@ -27,10 +27,10 @@ impl Services {
 }
 
 impl Services {
-    /// Says who ended a run, where a person or a rule did.
+    /// Says who ended or paused a run, where a person or a rule did.
     async fn ended_by(&self, run: &RunRow) -> Result<Option<String>, StoreError> {
         match run.head.status {
-            RunStatus::Ended { end: End::Aborted | End::Cancelled } => {
+            RunStatus::Ended { end: End::Aborted | End::Cancelled } | RunStatus::Paused => {
                 let lines = self.store.newest_lines(run.id, LAST_LINES).await?;
                 Ok(lines.iter().rev().find_map(|line| match &line.said {
                     Said::Input(input) => match &input.event {
@@ -44,22 +44,21 @@ impl Services {
             | RunStatus::New
             | RunStatus::Awaiting
             | RunStatus::Queued { .. }
-            | RunStatus::Active
-            | RunStatus::Paused => Ok(None),
+            | RunStatus::Active => Ok(None),
         }
     }
 }
 
-/// Says who ended a run by which answer, and why.
+/// Says who ended or paused a run by which answer, and why.
 fn ending_line(human: &HumanEvent) -> Option<String> {
     let verb = match &human.decision {
         Decision::Answer { answer: Answer::Reject, .. } => "rejected",
         Decision::Answer { answer: Answer::Abort, .. } => "aborted",
         Decision::Cancel => "cancelled",
+        Decision::Pause | Decision::Answer { answer: Answer::Revise, .. } => "paused",
         Decision::Answer { .. }
         | Decision::Submit
         | Decision::Vote { .. }
-        | Decision::Pause
         | Decision::Resume { .. }
         | Decision::Revise { .. } => return None,
     };

@@ -14,7 +14,7 @@ use super::run as running;
 use super::{Context, daemon};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BAD, CARE, GOOD, styled};
+use crate::show::{self, BAD, CARE, FAINT, GOOD, styled};
 
 /// From 2026 to 2100, in seconds after 1970: outside of it a clock was never set.
 const SENSIBLE_SECONDS: std::ops::Range<f64> = 1_767_225_600.0..4_102_444_800.0;
@@ -54,6 +54,7 @@ pub async fn examine(context: &Context) -> DoctorView {
 pub fn draw(finding: &Finding) -> String {
     let mark = match finding.health {
         Health::Good => styled(GOOD, "✔"),
+        Health::Absent => styled(FAINT, "·"),
         Health::Warning => styled(CARE, "!"),
         Health::Problem => styled(BAD, "✖"),
     };
@@ -64,6 +65,10 @@ pub fn draw(finding: &Finding) -> String {
 
 fn good(check: &str, found: impl Into<String>) -> Finding {
     Finding { check: check.to_owned(), health: Health::Good, found: found.into(), help: None }
+}
+
+fn absent(check: &str, found: impl Into<String>) -> Finding {
+    Finding { health: Health::Absent, ..good(check, found) }
 }
 
 fn bad(check: &str, failure: &Failure) -> Finding {
@@ -183,7 +188,8 @@ async fn isolation(context: &Context) -> Vec<Finding> {
     };
     let primitive = |primitive: Primitive| {
         let word = if primitive.is_there { "yes" } else { "no" };
-        good("isolation by", format!("{}: {word} ({})", primitive.name, primitive.finding))
+        let found = format!("{}: {word} ({})", primitive.name, primitive.finding);
+        if primitive.is_there { good("isolation by", found) } else { absent("isolation by", found) }
     };
     std::iter::once(summary).chain(offered.primitives.into_iter().map(primitive)).collect()
 }
@@ -213,7 +219,7 @@ async fn agents(context: &Context) -> Vec<Finding> {
     let installed: Vec<NamedAgent> = installed_agents().collect();
     if installed.is_empty() {
         let names: Vec<&str> = KnownAgent::all().map(KnownAgent::name).collect();
-        return vec![good("agent", format!("none of {} is on your PATH", names.join(", ")))];
+        return vec![absent("agent", format!("none of {} is on your PATH", names.join(", ")))];
     }
     let spawner = match Spawner::start_self(None) {
         Ok(spawner) => spawner,

@@ -1,6 +1,8 @@
 //! `planctl events`, `why`, `audit` and `plan context`: the events of a run, and where they led.
 
-use planctl_api::wire::{AuditView, ChoiceView, EventLine, LookedView, StepState, WeighedView, WhyView};
+use planctl_api::wire::{
+    AuditView, ChoiceView, EventLine, LookedView, RunState, StepState, StepView, WeighedView, WhyView,
+};
 use planctl_engine::view::Form;
 
 use super::Context;
@@ -104,12 +106,14 @@ fn since_start(at: &str, start: &str) -> String {
     if at < start { String::new() } else { format!("+{}", show::seconds(at - start)) }
 }
 
-/// Returns how much a step in this state holds its run; of equals the last one does.
-fn attention(state: StepState) -> u8 {
-    match state {
+/// Returns how much a step holds its run; of equals the last one does.
+fn attention(step: &StepView) -> u8 {
+    match step.state {
         StepState::Waiting => 5,
         StepState::Failed => 4,
         StepState::Working | StepState::Checking => 3,
+        // Its run was cancelled meanwhile.
+        StepState::Pending if step.attempts > 0 => 3,
         StepState::Ready | StepState::Resting => 2,
         StepState::Passed | StepState::Skipped | StepState::Waived | StepState::Warned => 1,
         StepState::Pending => 0,
@@ -121,11 +125,14 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
+    let mut stopped = None;
     let view = match step {
         Some(step) => client.why(handle, step).await?,
         None => {
             let run = client.status(handle).await?;
-            let Some(step) = run.steps.iter().max_by_key(|step| attention(step.state)) else {
+            let is_stopped = matches!(run.state, RunState::Cancelled | RunState::Paused);
+            stopped = run.reason.clone().filter(|_| is_stopped);
+            let Some(step) = run.steps.iter().max_by_key(|step| attention(step)) else {
                 return Err(Failure::not_found(format!("{} has no steps", show::safe(&run.run))));
             };
             client.why(handle, &step.node).await?
@@ -135,7 +142,8 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
         show::print_json(&view)?;
         return Ok(Exit::Yes);
     }
-    show::print(&show::folded(&draw_why(&view)))?;
+    let stopped = stopped.map(|reason| format!("{} was {}\n", show::safe(&view.run), show::safe(&reason)));
+    show::print(&show::folded(&(stopped.unwrap_or_default() + &draw_why(&view))))?;
     Ok(Exit::Yes)
 }
 
@@ -147,7 +155,9 @@ fn draw_why(view: &WhyView) -> String {
     };
     let title = styled(BOLD, &show::safe(&view.step.title));
     let now = planctl_server::now().as_micros() as f64 / 1e6;
-    let state = show::step_words(&view.step, now);
+    // Its run may have been stopped while it was tried.
+    let is_unfinished = view.step.state == StepState::Pending && view.step.attempts > 0;
+    let state = if is_unfinished { "not finished".to_owned() } else { show::step_words(&view.step, now) };
     let mut text = format!("{} {name} {title}: {state}{}\n", show::safe(&view.run), round_words(view));
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
@@ -194,10 +204,7 @@ fn attempt_heading(view: &WhyView, attempt: u16) -> String {
     text.push_str(&said.unwrap_or_default());
     let verdict = match (known.verdict.as_deref(), &known.failure) {
         (Some("passed"), _) => Some((GOOD, "passed".to_owned())),
-        (Some("tampered"), Some(failure)) => {
-            let files = failure.strip_prefix("protected files were touched: ").unwrap_or(failure);
-            Some((BAD, format!("tampered: {}", show::safe(files))))
-        }
+        (Some("tampered"), Some(failure)) => Some((BAD, show::safe(&show::brief_failure(failure)))),
         (Some(_), Some(failure)) => Some((BAD, show::safe(failure))),
         (Some(verdict), None) => Some((BAD, show::safe(verdict))),
         (None, _) => None,

@@ -81,6 +81,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         context.say_findings(&unjudged_steps_words(&checked));
     }
     let is_guided = wish.worker == Some(Agent::Session);
+    let is_approved_here = approve.is_some();
     let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
     guide::suspend_guards(context, &client).await?;
     let started = until_stopped(&mut stop, client.start(&checked, &start)).await?;
@@ -91,8 +92,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             let (run, isolation) = (styled(BOLD, &show::safe(&run)), isolation_words(context, tier)?);
             context.say(&format!("{verb} {run} · {}{isolation}", show::safe(title)));
             let view = client.status(handle).await?;
-            if let Some(policy) = view.approved_by.as_deref().and_then(show::policy) {
-                context.say(&styled(CARE, &format!("approved by {policy}")));
+            let is_begun_by_this = !is_taken_up && !is_approved_here;
+            if let Some(line) = approved_line(&view, is_begun_by_this.then(|| name(file))) {
+                context.say(&styled(CARE, &line));
             }
             if let Some(worktree) = &view.worktree {
                 context.say(&worktree_lines(worktree, is_taken_up));
@@ -123,6 +125,18 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             Err(changed_plan_failure(file, &checked, &approved_text, run.as_deref())?)
         }
     }
+}
+
+/// Says by whose approval a run goes on that nobody was asked about at this command: a policy's, or one that a person gave
+/// to this text before, which serves until they take it back.
+fn approved_line(view: &RunView, begun: Option<String>) -> Option<String> {
+    let by = view.approved_by.as_deref()?;
+    if let Some(policy) = show::policy(by) {
+        return Some(format!("approved by {policy}"));
+    }
+    let (plan, at) = (begun?, view.approved_at.as_deref()?);
+    let (by, ago) = (show::safe(by), show::ago(at, client::now_unix_seconds()));
+    Some(format!("approved by {by} {ago}; to take that back: planctl reject {plan} --note WHY"))
 }
 
 /// Says how the run is isolated, where that was asked for by its tier, or with -v where it is not isolated.

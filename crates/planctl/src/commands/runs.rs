@@ -196,15 +196,17 @@ fn waiting(wait: &WaitingOn) -> String {
         (None, Some(role), _) => format!("a {role} worker"),
         (None, None, Some(run)) if wait.kind == "ending" => format!("the end of run {run}'s agent"),
         (None, None, Some(run)) => format!("run {run}"),
+        (None, None, None) if wait.kind == "revision" => "you: resume".to_owned(),
         (None, None, None) => wait.kind.clone(),
     }
 }
 
 fn run_page(view: &RunView) -> String {
+    let is_left_alone = show::is_left_alone(view.state, view.worked_on_by);
     let mut text = format!(
         "{} {} · {} · {}\n",
         styled(BOLD, &show::safe(&view.run)),
-        show::run_state(view.state),
+        if is_left_alone { show::LEFT_ALONE } else { show::run_state(view.state) },
         show::plan(&view.plan, &view.title),
         verify::short_digest(&view.digest)
     );
@@ -214,7 +216,14 @@ fn run_page(view: &RunView) -> String {
         text.push_str(&line);
         text.push('\n');
     }
-    if let Some(reason) = view.reason.as_ref().filter(|_| view.state != RunState::Done) {
+    // Of a run that failed by itself it is the failure of a step, which stands below that step.
+    let has_failed = view.state == RunState::Failed && view.end.as_deref() != Some("aborted");
+    let is_drawn = |reason: &str| {
+        let mut failures = view.steps.iter().filter_map(|step| step.failure.as_deref());
+        has_failed && failures.any(|failure| reason.contains(failure))
+    };
+    let is_news = |reason: &&String| view.state != RunState::Done && !is_drawn(reason);
+    if let Some(reason) = view.reason.as_ref().filter(is_news) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
     for day in view.day_budgets.iter().filter(|_| !view.state.is_over()) {

@@ -28,7 +28,7 @@ pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
     }
 }
 
-/// Returns the command to type next about a run.
+/// Returns the commands to type next about a run, a line for each, as they stand behind `next:`.
 pub fn next_of(view: &RunView) -> Option<String> {
     next_in_its_workspace(view).map(|words| next::typed_here(&words, &view.workspace))
 }
@@ -41,7 +41,7 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
         RunState::Waiting if view.waiting_on.as_ref().is_some_and(|wait| wait.kind == "worktree") => {
             Some(format!("planctl resume {run}"))
         }
-        RunState::Failed => Some(format!("planctl logs {run}    then    planctl resume {run}")),
+        RunState::Failed => Some(lines(&[format!("planctl logs {run}"), format!("planctl resume {run}")])),
         RunState::AwaitingApproval | RunState::Waiting => {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
             Some(format!("planctl approvals show {id}"))
@@ -49,11 +49,14 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
         RunState::Paused if show::is_of_guard(&view.plan) => Some(format!("planctl resume {run}")),
         RunState::Paused => {
             let plan = shell_word(&view.plan);
-            Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))
+            let approve = format!("planctl approve {plan}    (once the plan is changed)");
+            Some(lines(&[format!("planctl resume {run}"), approve]))
         }
-        RunState::Queued | RunState::Running => Some(match lacking_role(view) {
-            Some(role) => next::start_worker(role),
-            None => follow_up_command(view),
+        RunState::Queued | RunState::Running => Some(match (lacking_role(view), &view.waiting_on) {
+            (Some(role), _) => next::start_worker(role),
+            // One branch asks while another is worked on.
+            (None, Some(WaitingOn { id: Some(id), .. })) => format!("planctl approvals show {id}"),
+            (None, _) => follow_up_command(view),
         }),
     }
 }
@@ -84,9 +87,15 @@ fn merge_of(view: &RunView) -> Option<String> {
     let run = shell_word(&view.run);
     match worktree.uncommitted {
         Some(0) if worktree.commit.as_ref() == Some(&worktree.base) => Some("planctl clean".to_owned()),
-        Some(0) => Some(format!("{merge}    then    planctl clean")),
-        Some(_) | None => Some(format!(
-            "git -C {path} add -A && git -C {path} commit -m {run} && {merge}    then    planctl clean"
-        )),
+        Some(0) => Some(lines(&[merge, "planctl clean".to_owned()])),
+        Some(_) | None => {
+            let merge = format!("git -C {path} add -A && git -C {path} commit -m {run} && {merge}");
+            Some(lines(&[merge, "planctl clean".to_owned()]))
+        }
     }
+}
+
+/// Puts commands below each other, so that each can be copied whole.
+fn lines(commands: &[String]) -> String {
+    commands.join("\n      ")
 }

@@ -157,7 +157,7 @@ impl<'a> Asking<'a> {
 
     async fn call_tool(&self, server: &str, tool: &str, arguments: &str, within: Duration) -> Answer {
         let arguments: Value = serde_json::from_str(arguments).map_err(|error| {
-            Failure::usage(format!("the arguments are no JSON: {error}")).help("write a JSON object: '{}'")
+            Failure::usage(format!("the arguments are not JSON: {error}")).help("write a JSON object: '{}'")
         })?;
         let calls = Calls {
             known: None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_api::wire::{BranchState, BranchView, JoinView, RunView, StepState, StepView, WaitingOn};
+use planctl_api::wire::{BranchState, BranchView, JoinView, RunView, StepState, StepView};
 use planctl_server::Activity;
 
 use crate::gutter;
@@ -46,7 +46,7 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
     // The state of a step says more than the end of its title.
     let title_max = narrow.map_or(TITLE_MAX, |columns| columns.saturating_sub(STATE_COLUMNS).max(TITLE_MIN));
     let widths = Widths { number, title: title.min(title_max), has_role: narrow.is_none() };
-    let is_left_alone = show::is_left_alone(view.state, view.worked_on_by);
+    let is_left_alone = is_left_alone(view, look);
     for step in &view.steps[from..to] {
         lines.push(step_line(step, widths, look.now_unix_seconds, is_left_alone));
         if let Some(failure) = &step.failure
@@ -69,7 +69,8 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
         lines.push(styled(FAINT, &format!("    … {} more joins", view.joins.len() - JOINS_MAX)));
     }
     lines.push(String::new());
-    let last = format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view, look));
+    let foot = footer(view, look).map(|words| format!(" · {words}")).unwrap_or_default();
+    let last = format!("  {}{foot}", show::cost(&view.spent, &view.budget));
     let last = look.columns.map_or(last.clone(), |columns| show::folded_in(&last, columns.saturating_sub(1)));
     lines.extend(last.lines().map(str::to_owned));
     let lacking = view.waiting_on.as_ref().filter(|wait| wait.kind == "worker");
@@ -161,6 +162,10 @@ fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64, is_left_alo
     match step.state {
         StepState::Pending => {}
         StepState::Passed => parts.push(styled(FAINT, &spent_words(step))),
+        // Its own run says how far it is, and who it waits for.
+        StepState::Working | StepState::Checking if step.run.is_some() => {
+            parts.push(format!("runs as {}", show::safe(step.run.as_deref().unwrap_or_default())));
+        }
         StepState::Working | StepState::Checking if is_left_alone => {
             parts.push(styled(CARE, "interrupted"));
             parts.push(attempt_words(step));
@@ -208,28 +213,38 @@ fn spent_words(step: &StepView) -> String {
     parts.join("  ")
 }
 
-fn footer(view: &RunView, look: &Look) -> String {
-    match &view.waiting_on {
-        Some(WaitingOn { lock: Some(lock), run: Some(run), .. }) => {
+/// Says that nobody works on a run; the process that draws it may, before it is known to.
+fn is_left_alone(view: &RunView, look: &Look) -> bool {
+    look.ctrl_c != Some(CtrlC::Stops) && show::is_left_alone(view.state, view.worked_on_by)
+}
+
+/// Says what a run waits for, or how to leave it. A picture that is not drawn anew has its run's state above it, and the next
+/// command below.
+fn footer(view: &RunView, look: &Look) -> Option<String> {
+    let is_live = look.ctrl_c.is_some();
+    let Some(wait) = &view.waiting_on else {
+        if is_left_alone(view, look) {
+            let line = format!("{}: planctl resume {}", show::LEFT_ALONE, show::safe(&view.run));
+            return is_live.then(|| styled(CARE, &line));
+        }
+        return look.ctrl_c.map(|ctrl_c| match (view.state.is_over(), ctrl_c) {
+            (true, _) => show::run_state(view.state).to_owned(),
+            (false, CtrlC::Stops) => styled(FAINT, "Ctrl-C stops it"),
+            (false, CtrlC::Leaves) => styled(FAINT, "Ctrl-C leaves it; the run goes on"),
+        });
+    };
+    Some(match (wait.id, &wait.run, &wait.role) {
+        (Some(id), _, _) if is_live => styled(CARE, &format!("waiting for you: planctl approvals show {id}")),
+        (Some(_), _, _) => styled(CARE, "waiting for you"),
+        (None, Some(run), _) if wait.lock.is_some() => {
+            let lock = wait.lock.as_deref().unwrap_or_default();
             format!("waiting for the lock {}, which run {} has", show::safe(lock), show::safe(run))
         }
-        Some(wait) => match (wait.id, &wait.run, &wait.role) {
-            (Some(id), _, _) => styled(CARE, &format!("waiting for you: planctl approvals show {id}")),
-            (None, Some(run), _) if wait.kind == "ending" => {
-                format!("waiting for run {}, whose agent is being ended", show::safe(run))
-            }
-            (None, Some(run), _) => format!("waiting for run {}, which has the workspace", show::safe(run)),
-            (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
-            (None, None, None) => show::run_state(view.state).to_owned(),
-        },
-        None if show::is_left_alone(view.state, view.worked_on_by) => {
-            let next = look.ctrl_c.map(|_| format!(": planctl resume {}", show::safe(&view.run)));
-            styled(CARE, &format!("{}{}", show::LEFT_ALONE, next.unwrap_or_default()))
+        (None, Some(run), _) if wait.kind == "ending" => {
+            format!("waiting for run {}, whose agent is being ended", show::safe(run))
         }
-        None => match look.ctrl_c.filter(|_| !view.state.is_over()) {
-            Some(CtrlC::Stops) => styled(FAINT, "Ctrl-C stops it"),
-            Some(CtrlC::Leaves) => styled(FAINT, "Ctrl-C leaves it; the run goes on"),
-            None => show::run_state(view.state).to_owned(),
-        },
-    }
+        (None, Some(run), _) => format!("waiting for run {}, which has the workspace", show::safe(run)),
+        (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
+        (None, None, None) => return is_live.then(|| show::run_state(view.state).to_owned()),
+    })
 }

@@ -76,6 +76,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         agent: None,
         auto_answer: false,
         approved_by: None,
+        approved_at: None,
         is_plan_file_changed: false,
         awaits_acknowledgement: false,
         acknowledged_by: None,
@@ -177,5 +178,11 @@ fn what_is_under_way_is_as_long_under_way_as_it_is_and_only_who_watches_is_told_
     assert!(beside.last().unwrap().contains("Ctrl-C leaves it; the run goes on"), "{beside:?}");
     let still = picture(&view(vec![working]), &Look { ctrl_c: None, ..look });
     assert_eq!(still[0], drawn[0]);
-    assert!(still.last().unwrap().ends_with(" · running"), "{still:?}");
+    assert!(!still.last().unwrap().contains("running"), "its state stands above it: {still:?}");
+    let mut unknown = view(vec![step(1, StepState::Working)]);
+    unknown.worked_on_by = None;
+    let own = picture(&unknown, &look);
+    assert!(own.last().unwrap().contains("Ctrl-C stops it"), "this process works on it: {own:?}");
+    let other = picture(&unknown, &Look { ctrl_c: Some(CtrlC::Leaves), ..look });
+    assert!(other.last().unwrap().contains("nobody works on it: planctl resume"), "{other:?}");
 }

@@ -329,7 +329,7 @@ fn scenarios(category: &str, text: &str) -> Vec<Scenario> {
         } else if let (Some(scenario), Some((key, value))) = (found.last_mut(), line.split_once(": ")) {
             scenario.keys.insert(key.trim().to_owned(), value.trim().to_owned());
         } else {
-            assert!(found.is_empty() || line.is_empty(), "{category}: `{line}` is no key");
+            assert!(found.is_empty() || line.is_empty(), "{category}: `{line}` is not a key");
         }
     }
     found

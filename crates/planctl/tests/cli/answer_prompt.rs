@@ -25,7 +25,7 @@ fn an_escalation_is_shown_whole_and_answered_with_a_note() {
     for fixture in [&house.fixture, &alone] {
         stuck(fixture);
         let mut seat = Seat::new(fixture, 100, &run(WORKER));
-        seat.hear("escalation ").hear("contract, exit code 0").hear("test -e done-1");
+        seat.hear("escalation ").hear("contract, which passes with exit code 0").hear("test -e done-1");
         seat.hear("[").hear("try once more, with your note in the prompt").hear("your answer?").keys("q\n");
         seat.hear("Please type r, s, w, g, e or x.").hear("your answer?").keys("r\n");
         seat.hear("a note for the worker?").keys("use the force\n").hear("recorded: retry by ann");

@@ -98,7 +98,7 @@ fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_
         "diff │ +took 4ms",
         "p.md was approved by ann",
         "the file has not changed since",
-        "the worker's last words, which are no evidence\n  worker │ I have done all of it\n",
+        "the worker's last words (they are not evidence)\n  worker │ I have done all of it\n",
     ] {
         assert!(shown.out.contains(words), "{words}: {}", shown.out);
     }

@@ -106,7 +106,7 @@ fn h11_the_steps_of_seed_3_verify_and_run_as_printed() {
     verified(&fixture, "bugfix.json");
     let shown = fixture.planctl(&["plan", "show", "bugfix.json"]);
     assert!(
-        shown.out.contains("a person confirms the work") && !shown.out.contains("contract, exit code"),
+        shown.out.contains("a person confirms the work") && !shown.out.contains("contract, which passes"),
         "{}",
         shown.out
     );
@@ -131,7 +131,7 @@ fn h02_the_library_of_seed_3_verifies_and_runs_as_printed() {
     for words in [
         "Is this done? Run git status",
         "The plan asks: the output contains \"On branch\".",
-        "the worker's last words, which are no evidence\n  worker │ looked\n",
+        "the worker's last words (they are not evidence)\n  worker │ looked\n",
     ] {
         assert!(shown.out.contains(words), "{words}: {}", shown.out);
     }

@@ -111,7 +111,10 @@ fn hole_4_a_glob_beyond_the_limits_is_a_finding_wherever_it_stands() {
             .write("a.md", &text.replace("**contract:**", &format!("**protects:** {glob}\n\n**contract:**")));
         let said = fixture.planctl(&["plan", "verify", "a.md"]);
         assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.out.contains("is no valid glob") || said.err.contains("is no valid glob"), "{said:?}");
+        assert!(
+            said.out.contains("is not a valid glob") || said.err.contains("is not a valid glob"),
+            "{said:?}"
+        );
         let subscribed = format!("**subscriptions:**\n- file:{glob}\n\n**contract:**");
         fixture.write("a.md", &text.replace("**contract:**", &subscribed));
         let said = fixture.planctl(&["plan", "verify", "a.md"]);

@@ -145,7 +145,7 @@ fn an_escalation_is_understood_and_answered_from_its_page_alone() {
     let tells = [
         "step 1 \"One\"",
         "its attempts are used up",
-        "contract, exit code 0",
+        "contract, which passes with exit code 0",
         "contract │ no done-1",
         "attempt 1",
     ];

@@ -332,5 +332,5 @@ fn h_23_h_31_x06_a_step_without_a_check_and_one_of_an_unknown_kind_are_errors() 
     let said = fixture.planctl(&["verify", "plans/branch.json"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.contains("nothing could say that its work is done"), "H-23: {said:?}");
-    assert!(said.out.contains("`vibes` is no value of `verify.type`"), "H-31: {said:?}");
+    assert!(said.out.contains("`vibes` is not a value of `verify.type`"), "H-31: {said:?}");
 }

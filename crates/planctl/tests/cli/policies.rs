@@ -93,7 +93,11 @@ fn p_78_beyond_each_bound_a_person_is_asked_and_told_which_bound_it_was() {
         ),
         ("", "50k tokens", "the plan does not limit time"),
         ("steps = 1\nroles = [\"writer\"]\n", "50k tokens, 5 minutes", "the role coder works on it"),
-        ("contracts = [\"cargo test\"]\n", "50k tokens, 5 minutes", "`test -e one` is none of its contracts"),
+        (
+            "contracts = [\"cargo test\"]\n",
+            "50k tokens, 5 minutes",
+            "`test -e one` is not one of its contracts",
+        ),
     ] {
         let fixture = fixture(bounds, budget);
         asks_a_person(&run(&fixture, &[]), why);

@@ -201,6 +201,54 @@ const QUOTES: &[Quote] = &[
         ],
     },
     Quote {
+        situation: |fixture| screens(fixture, "echo FAIL one; exit 1", "retry(1), then escalate"),
+        gone: &[
+            "was escalated",
+            "so the run went to a person",
+            "escalation (its",
+            "the plan is approved\n",
+            "0 left after it",
+            "contract, exit code 0",
+        ],
+        now: &[
+            "waits for a person: its attempts are used up",
+            "attempt 2, the last one",
+            "contract, which passes with exit code 0",
+        ],
+    },
+    Quote {
+        situation: |fixture| screens(fixture, "echo FAIL one; exit 1", "abort"),
+        gone: &["so the run went to failed", "failed · p.md\n  step"],
+        now: &["the run failed at step 1"],
+    },
+    Quote {
+        situation: |fixture| {
+            fixture.write("check.sh", "test -e done-1\n");
+            fixture.write("p.md", &plan("P", "5 minutes", &[("One", "bash check.sh", "escalate")]));
+            let run = ["run", "p.md", "--approve", "--no-wait", "--exec", "echo true > check.sh"];
+            assert_eq!(fixture.planctl(&run).code, 3);
+            said(fixture, &["approvals"]) + &said(fixture, &["approvals", "show"])
+        },
+        gone: &["attempt 1: protected files were touched: check.sh", "escalation (its"],
+        now: &[
+            "tampered: check.sh",
+            "attempt 1: protected files were touched\n  protected file check.sh changed",
+        ],
+    },
+    Quote {
+        situation: |fixture| {
+            fixture.write(
+                "p.md",
+                &plan("P", "5 minutes", &[("One", "true", "abort"), ("Two", "false", "escalate")]),
+            );
+            assert_eq!(fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
+            assert_eq!(fixture.planctl(&["cancel", "p-1"]).code, 0);
+            said(fixture, &["why"])
+        },
+        gone: &["p-1 step 1 One: passed"],
+        now: &["p-1 was cancelled by ann\n", "p-1 step 2 Two: not finished"],
+    },
+    Quote {
         // An answer that nobody can give names each that somebody can, in a line of its own.
         situation: |fixture| {
             screens(fixture, "false", "escalate");
@@ -262,6 +310,18 @@ fn sentences_that_misled_are_gone_and_what_is_true_stands_there() {
         wrong.extend(still.chain(missing).map(|(how, words)| format!("{at} {how} {words:?}:\n{text}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn why_says_once_that_a_step_waits_for_a_person_and_status_says_once_what_to_type() {
+    let fixture = Fixture::new();
+    screens(&fixture, "echo FAIL one; exit 1", "escalate");
+    let why = fixture.planctl(&["why"]).out;
+    assert_eq!(why.matches("its attempts are used up").count(), 1, "{why}");
+    let status = fixture.planctl(&["status", "@last"]).out;
+    assert_eq!(status.matches("planctl approvals show").count(), 1, "{status}");
+    assert!(status.contains(" · waiting for you\nnext: planctl approvals show "), "{status}");
+    assert_eq!(status.matches("FAIL one").count(), 1, "{status}");
 }
 
 #[test]

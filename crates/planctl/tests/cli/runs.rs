@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fixture::{Fixture, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// Does the work of each step of these plans, by its number.
 const GOOD_WORKER: &str = "touch done-$PLANCTL_STEP";
@@ -244,6 +244,32 @@ fn a_cancelled_run_is_over_for_good() {
     assert_eq!(fixture.planctl(&["plan", "status", "p-1", "--exit-code"]).code, 7);
     assert_eq!(fixture.planctl(&["plan", "resume", "p-1"]).code, 5);
     assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you, in any folder\n");
+}
+
+#[test]
+fn a_plan_whose_run_was_cancelled_begins_again_by_its_approval_and_says_whose_until_it_is_taken_back() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    let worker = "test -e go && touch done-$PLANCTL_STEP";
+    assert_eq!(fixture.planctl(&["approve", "p.md", "--exec", worker]).code, 0);
+    let approved = " ago; to take that back: planctl reject p.md --note WHY";
+    let says_whose = |said: &Said, run: &str| {
+        let mut lines = said.err.lines().skip_while(|line| !line.starts_with(&format!("run {run} · ")));
+        lines.nth(1).is_some_and(|line| line.starts_with("approved by ann ") && line.ends_with(approved))
+    };
+    let first = fixture.planctl(&["run", "p.md", "--no-wait", "--exec", worker]);
+    assert!(first.code == 3 && says_whose(&first, "p-1"), "{first:?}");
+    assert_eq!(fixture.planctl(&["cancel", "p-1"]).code, 0);
+    fixture.write("go", "");
+    let second = fixture.planctl(&["run", "p.md", "--exec", worker]);
+    assert!(second.code == 0 && says_whose(&second, "p-2"), "{second:?}");
+
+    // A person who approves at the command knows that they did.
+    let third = fixture.planctl(&["run", "p.md", "--again", "--approve", "--exec", worker]);
+    assert!(third.code == 0 && !third.err.contains(approved), "{third:?}");
+    assert_eq!(fixture.planctl(&["reject", "p.md", "--note", "another way"]).code, 0);
+    let fourth = fixture.planctl(&["run", "p.md", "--again", "--exec", worker]);
+    assert!(fourth.code == 3 && fourth.err.contains("p-4 waits for approval"), "{fourth:?}");
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn a_run_in_a_worktree_leaves_the_checkout_alone_and_says_what_takes_its_work_ov
     assert!(kept.out.contains("2 changes are committed nowhere; --discard removes them too"), "{kept:?}");
     assert!(tree.exists());
     // The command that it names does it. The marks in the plan's file stay where they are.
-    let next = said.err.lines().find_map(|line| line.strip_prefix("next: ")).unwrap();
-    let (merge, clean) = next.split_once("    then    ").unwrap();
+    let (_, next) = said.err.split_once("next: ").unwrap();
+    let (merge, clean) = next.trim_end().split_once("\n      ").unwrap();
     let typed = Command::new("bash")
         .args(["-ec", merge])
         .current_dir(fixture.path(""))
@@ -205,7 +205,7 @@ fn the_configuration_says_it_too_and_that_the_result_is_committed_and_no_worker_
     let branch = status["worktree"]["branch"].as_str().unwrap();
     assert_eq!(git(&fixture.path(""), &["show", &format!("{branch}:out.txt")]), "good");
     let commit = &git(&fixture.path(""), &["rev-parse", branch])[..12];
-    assert!(said.err.contains(&format!("next: git merge {commit}    then    planctl clean")), "{said:?}");
+    assert!(said.err.contains(&format!("next: git merge {commit}\n      planctl clean\n")), "{said:?}");
     assert!(said.out.contains(&format!("all committed as {commit}")), "{said:?}");
     // The branch holds what nothing else does, so it outlives its worktree.
     let cleaned = fixture.planctl(&["clean"]);

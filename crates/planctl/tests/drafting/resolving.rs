@@ -173,7 +173,7 @@ fn m_27_an_argument_that_does_not_fit_is_an_error_and_no_plan() {
     let said = home.planctl(&resolve("show me ten issues, please", &["--model", "writer"]));
     assert_eq!(said.code, 1, "{said:?}");
     let view: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(view["findings"][0]["message"], "`perPage` takes an integer, and \"ten\" is none");
+    assert_eq!(view["findings"][0]["message"], "`perPage` takes an integer, not \"ten\"");
     assert!(!home.has("plans"), "nothing is written");
 }
 

@@ -191,6 +191,11 @@ const READ_TWICE: &[&str] = &[
     "runs one step of a plan at a time",
     "planctl does not read such plans yet",
     "share one build",
+    "` is no ",
+    "are no evidence",
+    "fewer plans around",
+    "contract, exit code",
+    "    then    planctl",
 ];
 
 #[test]

@@ -32,7 +32,8 @@ fn the_picture_shows_a_false_claim_that_fails_its_contract_and_the_retry() {
     std::fs::set_permissions(folder.path(), open).unwrap();
     let home = folder.path();
     std::os::unix::fs::symlink(repository().join("examples"), home.join("examples")).unwrap();
-    let mut terminal = Terminal::open(home, COLUMNS);
+    let mut terminal =
+        Terminal::open(home, COLUMNS, Path::new(env!("CARGO_BIN_EXE_planctl")).parent().unwrap());
     terminal.run("bash examples/bugfix/setup.sh slug && cd slug && cp ../examples/bugfix/worker.sh ..");
     // The database is there already, as it is for all but the very first command.
     terminal.run("planctl ls");

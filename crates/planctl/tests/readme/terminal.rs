@@ -19,9 +19,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Opens a terminal of so many columns, with bash in it, in this home and with planctl on its path.
-    pub fn open(home: &Path, columns: u16) -> Terminal {
-        let bin = Path::new(env!("CARGO_BIN_EXE_planctl")).parent().unwrap();
+    /// Opens a terminal of so many columns, with bash in it, in this home and with a folder of programs on its path.
+    pub fn open(home: &Path, columns: u16, bin: &Path) -> Terminal {
         let tty = Tty::open((columns, ROWS), "exec bash --noprofile --norc --noediting -i", |command| {
             command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
             command.env("HOME", home).env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("PS1", PROMPT);

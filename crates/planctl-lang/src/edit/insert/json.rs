@@ -26,7 +26,7 @@ pub(super) fn into_list(
 ) -> Result<String, Vec<Diagnostic>> {
     if let Some(other) = nodes.iter().find(|node| node.kind.value != Kind::Task) {
         let message = format!(
-            "\"{}\" is no work for an agent, and the plan's list of `steps` has only such",
+            "\"{}\" is not a task for an agent, and the plan's list of `steps` holds only tasks",
             other.title()
         );
         return refused(after.span, message, "put the step in by hand");

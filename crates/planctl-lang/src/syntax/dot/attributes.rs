@@ -345,7 +345,7 @@ fn unknown(of: Of, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
     let of_same = all().filter(|known| known.of == of);
     let names = of_same.flat_map(|known| std::iter::once(known.name).chain(known.aliases.iter().copied()));
     let shown = escape(key);
-    let message = format!("`{shown}` is no attribute of {} that planctl knows", plural(of));
+    let message = format!("`{shown}` is not a known attribute of {}", plural(of));
     let finding = Diagnostic::new(Code::P314, message).at(attribute.key.span, "");
     found.push(match nearest(key, names) {
         Some(near) => finding.help(format!("did you mean `{}`?", near.word)).fix(
@@ -379,7 +379,7 @@ fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnosti
         return;
     }
     let refused = |what: String, help: String| {
-        let message = format!("`{}` is no value of `{}`", escape(&cut(text)), key);
+        let message = format!("`{}` is not a value of `{}`", escape(&cut(text)), key);
         Diagnostic::new(Code::P015, message).at(span, what).help(help)
     };
     match known.form {
@@ -440,7 +440,7 @@ fn references(text: &str, span: Span, found: &mut Vec<Diagnostic>) {
         named.is_none_or(|name| name.trim().is_empty())
     });
     if let Some(entry) = wrong.next() {
-        let message = format!("`{}` is no subscription", escape(&cut(entry)));
+        let message = format!("`{}` is not a subscription", escape(&cut(entry)));
         let finding = Diagnostic::new(Code::P206, message).at(span, "");
         found
             .push(finding.help("write `file:` and a path, or `topic:` and a name, with commas between them"));

@@ -253,7 +253,8 @@ impl<'s> Reader<'s> {
                 let keyword = self.take_word().span;
                 self.skip();
                 if !self.rest().starts_with('[') {
-                    return self.fail_expecting(&format!("`[` after `{word}`, which is no name of a node"));
+                    return self
+                        .fail_expecting(&format!("`[` after `{word}`, which can't be the name of a node"));
                 }
                 let of = [Of::Graph, Of::Node, Of::Edge].into_iter().find(|of| of.word() == word);
                 let attributes = self.attribute_lists();
@@ -381,7 +382,7 @@ impl<'s> Reader<'s> {
             let message = format!("`{}` is a word of DOT, so no node can have this name", name.value);
             self.report(Diagnostic::new(Code::P302, message).at(name.span, "").help("choose another name"));
         } else if !is_name(&name.value) {
-            let message = format!("`{}` is no name of a node", escape(&short(&name.value)));
+            let message = format!("`{}` can't be the name of a node", escape(&short(&name.value)));
             let refused = Diagnostic::new(Code::P302, message).at(name.span, "");
             let plain = plain(&name.value);
             let help = format!(

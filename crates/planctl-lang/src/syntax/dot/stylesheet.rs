@@ -174,7 +174,7 @@ fn refuse(
 }
 
 fn unknown(property: &str, span: Span, found: &mut Vec<Diagnostic>) {
-    let message = format!("`{}` is no property of a stylesheet", escape(property));
+    let message = format!("`{}` is not a property of a stylesheet", escape(property));
     let help = match nearest(property, PROPERTIES) {
         Some(near) => format!("did you mean `{}`?", near.word),
         None => format!("the properties are `{}`", PROPERTIES.join("`, `")),

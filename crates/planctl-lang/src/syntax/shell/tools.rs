@@ -69,7 +69,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         programs: &["python -m unittest"],
         also: "the modules that it names and their packages; for `discover`, the tests of the start folder",
-        why: "a test that is added proves more, so a new one is no change",
+        why: "a test that is added proves more, so it is not counted as a change",
         ..PLAIN
     },
     Tool {
@@ -79,7 +79,7 @@ pub const TOOLS: &[Tool] = &[
         file: &["-c", "--config-file"],
         also: "files that it names; `conftest.py` below its targets and on the way up; `pytest.ini`, `.pytest.ini`, \
                `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up",
-        why: "a new `conftest.py` or configuration is loaded before every test; a new test is no change",
+        why: "a new `conftest.py` or configuration is loaded before every test; a new test is not counted as a change",
         ..PLAIN
     },
     Tool {
@@ -91,7 +91,7 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         programs: &["node --test"],
         kept: &["package.json", "its targets, or the tests that it finds by itself"],
-        why: "a new test is no change",
+        why: "a new test is not counted as a change",
         ..PLAIN
     },
     Tool {
@@ -109,7 +109,7 @@ pub const TOOLS: &[Tool] = &[
         kept: &["package.json", "babel.config.*", ".babelrc", "**/*.{test,spec}.*", "**/__tests__/**"],
         fixed: &["jest.config.{js,ts,mjs,cjs,json}"],
         file: &["-c", "--config"],
-        why: "a new test is no change; snapshots below `__tests__` are kept as they are",
+        why: "a new test is not counted as a change; snapshots below `__tests__` are kept as they are",
         ..PLAIN
     },
     Tool {
@@ -196,7 +196,7 @@ pub const TOOLS: &[Tool] = &[
         kept: &["pom.xml", "**/pom.xml", "**/src/test/**", ".mvn/wrapper/**"],
         fixed: &[".mvn/jvm.config", ".mvn/maven.config", ".mvn/extensions.xml"],
         file: &["-f", "--file"],
-        why: "a new test is no change",
+        why: "a new test is not counted as a change",
         ..PLAIN
     },
     Tool {
@@ -212,14 +212,14 @@ pub const TOOLS: &[Tool] = &[
         ],
         fixed: &["gradle.properties"],
         folder: &["-p", "--project-dir"],
-        why: "a new test is no change",
+        why: "a new test is not counted as a change",
         ..PLAIN
     },
     Tool {
         programs: &["rspec"],
         kept: &["spec/**"],
         fixed: &[".rspec"],
-        why: "a new test is no change",
+        why: "a new test is not counted as a change",
         ..PLAIN
     },
     Tool {
@@ -227,13 +227,13 @@ pub const TOOLS: &[Tool] = &[
         kept: &["tests/**", "phpunit.xml.dist"],
         fixed: &["phpunit.xml"],
         file: &["-c", "--configuration"],
-        why: "a new test is no change",
+        why: "a new test is not counted as a change",
         ..PLAIN
     },
     Tool {
         programs: &["bats", "prove", "shellspec", "busted"],
         kept: &["its targets"],
-        why: "a new test is no change",
+        why: "a new test is not counted as a change",
         ..PLAIN
     },
     Tool {

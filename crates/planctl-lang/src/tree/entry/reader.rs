@@ -256,7 +256,7 @@ impl Reader<'_> {
             return Spanned::new(kind, word.span);
         }
         let words = Kind::words();
-        let message = format!("`{}` is no type of node", escape(&word.value));
+        let message = format!("`{}` is not a type of node", escape(&word.value));
         let refused = Diagnostic::new(Code::P015, message).at(word.span, "");
         self.found.push(match nearest(&word.value, words) {
             Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
@@ -444,7 +444,7 @@ impl Reader<'_> {
 
     fn unknown_outcome(&mut self, text: &Spanned<String>) {
         let words = ["on_success", "on_fail", "on_retry", "on_exhaust", "always"];
-        let message = format!("`{}` is no condition of an edge", escape(&text.value));
+        let message = format!("`{}` is not a condition of an edge", escape(&text.value));
         let refused = Diagnostic::new(Code::P303, message).at(text.span, "");
         self.found.push(match nearest(&text.value, words) {
             Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
@@ -457,7 +457,7 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&mut self, what: &str, key: &str, span: Span, known: &[&str]) {
-        let message = format!("`{}` is no key of {what} that planctl knows", escape(key));
+        let message = format!("`{}` is not a known key of {what}", escape(key));
         let finding = Diagnostic::new(Code::P314, message).at(span, "");
         self.found.push(match nearest(key, known.iter().copied()) {
             Some(near) => finding.help(format!("did you mean `{}`?", near.word)).fix(

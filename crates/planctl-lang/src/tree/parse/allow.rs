@@ -79,7 +79,7 @@ fn remark(line: &str, at: usize) -> Option<Result<Allow, Misread>> {
         let word = said.split_whitespace().next().filter(|word| *word != "-->").unwrap_or_default();
         let why = match word {
             "" => "the comment tells planctl nothing".to_owned(),
-            word => format!("`{}` is nothing that a comment can tell planctl", escape(word)),
+            word => format!("`{}` is not an instruction that planctl reads from a comment", escape(word)),
         };
         return if has_colon { misread(&why) } else { None };
     };

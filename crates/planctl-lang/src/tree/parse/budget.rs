@@ -378,7 +378,7 @@ fn too_large(most: &str) -> Wrong {
 }
 
 fn of_money(amount: &str, unit: f64) -> Result<Limit, Wrong> {
-    let usd = number(amount).map_err(|unread| unread.wrong("amount of money", amount))? * unit;
+    let usd = number(amount).map_err(|unread| unread.wrong("an amount of money", amount))? * unit;
     if usd > USD_MAX {
         return Err(too_large("$1,000,000,000"));
     }
@@ -389,7 +389,7 @@ fn of_money(amount: &str, unit: f64) -> Result<Limit, Wrong> {
 }
 
 fn of_tokens(amount: &str) -> Result<Limit, Wrong> {
-    let tokens = number(amount).map_err(|unread| unread.wrong("number of tokens", amount))?;
+    let tokens = number(amount).map_err(|unread| unread.wrong("a number of tokens", amount))?;
     if let Some((_, fraction)) =
         amount.trim().split_once('.').filter(|(_, last)| !last.ends_with(char::is_alphabetic))
     {
@@ -435,7 +435,9 @@ fn unknown(rest: &str, at: usize, fault: &TimeFault) -> Wrong {
         TimeFault::Unit if has_amount && !word.is_empty() => {
             format!("has the unit `{}`, which planctl does not know", escape(word))
         }
-        TimeFault::Empty | TimeFault::Amount | TimeFault::Unit => "is no limit that planctl knows".to_owned(),
+        TimeFault::Empty | TimeFault::Amount | TimeFault::Unit => {
+            "is not a limit that planctl knows".to_owned()
+        }
     });
     match nearest(word, UNITS).filter(|_| has_amount) {
         Some(near) => {
@@ -477,7 +479,7 @@ impl NoNumber {
                 );
                 Wrong::new("has a comma that does not separate thousands").help(help)
             }
-            NoNumber::Other => Wrong::new(format!("is no {what}")),
+            NoNumber::Other => Wrong::new(format!("is not {what}")),
         }
     }
 }

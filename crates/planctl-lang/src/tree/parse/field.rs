@@ -192,7 +192,7 @@ impl Reader<'_> {
         match number.and_then(|number| N::try_from(number).ok()) {
             Some(number) => Some(Spanned::new(number, value.span)),
             None => {
-                let message = format!("`{}` is no value of `**{}:**`", escape(&value.value), known.word());
+                let message = format!("`{}` is not a value of `**{}:**`", escape(&value.value), known.word());
                 let help = format!("write a whole number from {least} to {most}");
                 self.report_value(known, Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
                 None

@@ -222,7 +222,9 @@ impl Reader<'_> {
         let Some((number, value)) = number.filter(|number| *number >= least).zip(value.as_ref()) else {
             let place = value.map_or(key.span, |value| value.span);
             let message = format!("`{}` must be a whole number from {least}", key.value);
-            return self.found.push(Diagnostic::new(Code::P001, message).at(place, "this is none"));
+            return self
+                .found
+                .push(Diagnostic::new(Code::P001, message).at(place, "this is not such a number"));
         };
         let library = &mut self.frontmatter.library;
         let slot = match key.value.as_str() {

@@ -140,7 +140,7 @@ impl Reader<'_> {
         let word = value.value.to_lowercase();
         let policy = RedFirst::ALL.into_iter().find(|policy| policy.word() == word);
         if policy.is_none() {
-            let message = format!("`{}` is no value of `**red_first:**`", escape(&value.value));
+            let message = format!("`{}` is not a value of `**red_first:**`", escape(&value.value));
             let help = "write `off`, `warn` (say it where the contract passes before the work) or `deny` (ask a person)";
             let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
             self.report_value(Field::RedFirst, refused);
@@ -151,7 +151,7 @@ impl Reader<'_> {
     fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
         let word = value.value.to_lowercase();
         let Some(priority) = Priority::read(&word) else {
-            let message = format!("`{}` is no priority", escape(&word));
+            let message = format!("`{}` is not a priority", escape(&word));
             let near = nearest(&word, ["low", "normal", "high", "urgent"]);
             let help = near.map_or("write low, normal, high or urgent".into(), |near| {
                 format!("did you mean `{}`?", near.word)

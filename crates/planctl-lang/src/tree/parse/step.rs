@@ -218,7 +218,7 @@ impl Reader<'_> {
                 let list = KINDS.map(|(name, ..)| name).join(", ");
                 let help = near
                     .map_or(format!("the types are {list}"), |near| format!("did you mean `{}`?", near.word));
-                let message = format!("`{}` is no type of step", escape(&value.value));
+                let message = format!("`{}` is not a type of step", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
                 self.report_value(Field::Kind, with_near(refused, value.span, near));
             }
@@ -253,7 +253,7 @@ impl Reader<'_> {
         match guard {
             Some(guard) => self.on_step(|step| step.guard = Some(Spanned::new(guard, value.span))),
             None => {
-                let message = format!("`{}` is no value of `**guard:**`", escape(&value.value));
+                let message = format!("`{}` is not a value of `**guard:**`", escape(&value.value));
                 let refused =
                     Diagnostic::new(Code::P015, message).at(value.span, "").help("write `yes` or `no`");
                 self.report_value(Field::Guard, refused);
@@ -270,7 +270,7 @@ impl Reader<'_> {
         match mode {
             Some(mode) => self.on_step(|step| step.workspace = Some(Spanned::new(mode, value.span))),
             None => {
-                let message = format!("`{}` is no value of `**workspace:**`", escape(&value.value));
+                let message = format!("`{}` is not a value of `**workspace:**`", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
                 let refused = refused.help("write `shared` or `worktree`");
                 let near = nearest(&value.value, ["shared", "worktree"]);
@@ -283,7 +283,7 @@ impl Reader<'_> {
         match ChildApproval::from_word(&value.value.to_lowercase()) {
             Some(approval) => self.on_step(|step| step.approval = Some(Spanned::new(approval, value.span))),
             None => {
-                let message = format!("`{}` is no value of `**approval:**`", escape(&value.value));
+                let message = format!("`{}` is not a value of `**approval:**`", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
                 let refused = refused.help(
                     "write `ask`, or `inherit` where whoever approves this plan approves that one, too",
@@ -393,7 +393,7 @@ fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
         "topic" => Ok(Subscription::Topic { name: rest.to_owned() }),
         other => {
             let near = did_you_mean(other, ["file", "topic"]).map(|near| format!("did you mean `{near}:`?"));
-            Err((format!("`{}:` is no kind of subscription", escape(other)), near.unwrap_or(help)))
+            Err((format!("`{}:` is not a kind of subscription", escape(other)), near.unwrap_or(help)))
         }
     }
 }

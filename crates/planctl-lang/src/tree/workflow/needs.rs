@@ -16,7 +16,8 @@ const SHOWN_MAX: usize = 8;
 
 /// Refuses a template of steps that `**needs:**` names and no heading has.
 pub(crate) fn unknown_template(template: &Spanned<String>) -> Diagnostic {
-    let message = format!("`**needs:**` names `{}`, which is no number of a step", escape(&template.value));
+    let message =
+        format!("`**needs:**` names `{}`, which is not the number of a step", escape(&template.value));
     let help = "write `**needs:** 1, 2`, `none`, or a template as its heading has it: `2–N`";
     Diagnostic::new(Code::P015, message).at(template.span, "").help(help)
 }

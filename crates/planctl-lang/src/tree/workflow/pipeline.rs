@@ -152,7 +152,7 @@ fn shape_kind(shape: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Kind {
 
 fn unknown_type(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
     let words = Kind::words();
-    let message = format!("`{}` is no type of node that planctl knows", escape(&value.value));
+    let message = format!("`{}` is not a known type of node", escape(&value.value));
     let finding = Diagnostic::new(Code::P314, message).at(value.span, "the shape decides");
     found.push(match nearest(&value.value, words) {
         Some(near) => finding.help(format!("did you mean `{}`?", near.word)),

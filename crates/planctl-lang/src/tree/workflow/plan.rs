@@ -289,7 +289,7 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
             Some(known) => on = Spanned::new(known, word.span),
             None => {
                 let words = ["success", "fail", "retry", "exhaust", "always"];
-                let message = format!("`{}` is no outcome", escape(&word.value));
+                let message = format!("`{}` is not an outcome", escape(&word.value));
                 let refused = Diagnostic::new(Code::P303, message).at(word.span, "");
                 found.push(match nearest(&word.value, words) {
                     Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(

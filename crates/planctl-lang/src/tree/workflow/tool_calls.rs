@@ -87,7 +87,8 @@ fn read_arguments(text: &str) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     for line in plain.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let entry = line.strip_prefix(['-', '*']).map(str::trim_start).unwrap_or(line);
-        let (name, value) = entry.split_once(':').ok_or_else(|| format!("`{line}` is no `name: value`"))?;
+        let (name, value) =
+            entry.split_once(':').ok_or_else(|| format!("`{line}` is not of the form `name: value`"))?;
         let (name, value) = (name.trim().trim_matches('`'), value.trim());
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         if arguments.insert(name.to_owned(), value).is_some() {

@@ -22,7 +22,7 @@ pub(super) fn draw(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> Str
         text.push_str(&draw_approved(approved, &page.ask, now_unix_seconds));
     }
     if let Some(words) = &page.last_words {
-        text.push_str(&heading("the worker's last words, which are no evidence"));
+        text.push_str(&heading("the worker's last words (they are not evidence)"));
         let all = format!("planctl logs {}", shell_word(&words::asker(&page.ask)));
         let lines = show::last_lines(words, LAST_WORDS_LINES).join("\n");
         text.push_str(&gutter::printed("worker", &lines, Cut::BeforeEnd(&all)));

@@ -48,7 +48,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         if !contract.command.is_empty() {
             let what = match page.is_call {
                 true => "call, as the plan has it".to_owned(),
-                false => format!("contract, {}", words::passes_with(contract)),
+                false => format!("contract, which passes with {}", words::passes_with(contract)),
             };
             text.push_str(&heading(&what));
             indented(&mut text, "  ", &contract.command);
@@ -385,7 +385,11 @@ fn answers(ask: &AskView) -> String {
 }
 
 fn failure_line(failure: &FailureView) -> String {
-    let what = show::safe(&failure.what);
+    // The files follow one by one, each with what was changed.
+    let what = match failure.tampered.is_empty() {
+        true => show::safe(&failure.what),
+        false => "protected files were touched".to_owned(),
+    };
     if failure.attempt == 0 { what } else { format!("attempt {}: {what}", failure.attempt) }
 }
 

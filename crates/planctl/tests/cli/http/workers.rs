@@ -71,6 +71,20 @@ fn a_worker_does_three_steps_and_learns_from_what_failed() {
 }
 
 #[test]
+fn a_step_is_worked_on_since_its_worker_claimed_it_and_not_since_it_waits_for_one() {
+    let house = House::new();
+    let run = begin(&house.fixture, "p.md", &one_step("Late", "late"));
+    let step = || house.fixture.json(&["status", &run, "--json"])["steps"][0].clone();
+    until("the step waits for a worker", || step()["state"] == "ready");
+    let waits = step();
+    let claimed = house.fixture.planctl(&["item", "claim", "--role", "coder", "--json"]);
+    assert_eq!(claimed.code, 0, "{claimed:?}");
+    let works = step();
+    assert_eq!(works["state"], "working", "{works}");
+    assert_ne!(works["since"], waits["since"], "{works}");
+}
+
+#[test]
 fn two_items_at_once_and_a_worker_that_is_paused() {
     let house = House::new();
     let other = house.fixture.path("../other");

@@ -80,7 +80,7 @@ impl Missed<'_, '_> {
         }
         let shown = escape(&name.value);
         let message = match self.shape.language {
-            Some(_) => format!("{who} names `{shown}`, which is no node"),
+            Some(_) => format!("{who} names `{shown}`, but there is no such node"),
             None => format!("{who} names step {shown}, which is not there"),
         };
         let finding = Diagnostic::new(Code::P304, message).at(name.span, "");
