@@ -55,6 +55,7 @@ mutants-save:
 # What a push tries in a short form, at length: more seeds of faults, soaks, random runs, cheats, fuzzing. Takes about two hours
 nightly:
     cargo nextest run --run-ignored only -E 'binary(kill) & test(seed_)'
+    cargo nextest run --run-ignored only -E 'binary(drafting) & test(each_of_its_deeds)'
     just sim-long
     just soak
     just chaos

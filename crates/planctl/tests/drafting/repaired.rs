@@ -23,7 +23,8 @@ impl Failed {
     /// The policy has these bounds, too; the writer repairs with these answers.
     fn new(bounds: &str, repairs: &[&Value]) -> Failed {
         let home = app();
-        let replies = [&good()].into_iter().chain(repairs.iter().copied());
+        let first = good();
+        let replies = [&first].into_iter().chain(repairs.iter().copied());
         let service =
             Service::start(Form::Messages, replies.map(|reply| Reply::Structured(reply.clone())).collect());
         home.models(&[("writer", &service)]);
