@@ -55,6 +55,7 @@ mutants-save:
 # What a push tries in a short form, at length: more seeds of faults, soaks, random runs, cheats, fuzzing. Takes about two hours
 nightly:
     cargo nextest run --run-ignored only -E 'binary(nodes) & test(/^kill::.*seed_/)'
+    cargo nextest run --run-ignored only -E 'binary(cli) & test(/^drafting::.*each_of_its_deeds/)'
     just sim-long
     just soak
     just chaos
