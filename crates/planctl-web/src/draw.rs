@@ -241,6 +241,7 @@ pub fn approver(by: &str) -> String {
 pub fn health_phase(health: &Health) -> &'static str {
     match health {
         Health::Good => "done",
+        Health::Absent => "ahead",
         Health::Warning => "waiting",
         Health::Problem => "failed",
     }
@@ -255,6 +256,7 @@ pub fn health_sign(health: &Health) -> &'static str {
 pub fn health_word(health: &Health) -> &'static str {
     match health {
         Health::Good => "good",
+        Health::Absent => "not needed",
         Health::Warning => "warning",
         Health::Problem => "problem",
     }
