@@ -86,7 +86,7 @@ impl Reader {
 fn play(home: &Path, columns: u16) -> (Duration, Duration) {
     pack(home);
     let began = Instant::now();
-    let readme = std::fs::read_to_string(crate::repository().join("README.md")).unwrap();
+    let readme = std::fs::read_to_string(super::repository().join("README.md")).unwrap();
     let mut reader = Reader { readme, terminal: Terminal::open(home, columns, &home.join(".local/bin")) };
     let missing = reader.terminal.run("planctl demo");
     assert!(missing.contains("not found"), "an empty home has no planctl: {missing}");
