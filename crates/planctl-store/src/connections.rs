@@ -43,7 +43,7 @@ pub(crate) struct Connections {
     idle: Mutex<Vec<PgConnection>>,
     /// Told of each connection that comes back.
     returned: Notify,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitTally>,
     permits: Arc<Semaphore>,
     /// How often one was acquired.
     acquired: AtomicU64,
@@ -51,12 +51,12 @@ pub(crate) struct Connections {
 
 /// The time that callers have waited since a connection was opened, and the time after which another one is.
 #[derive(Default)]
-struct Waiting {
+struct WaitTally {
     waited: Duration,
     waits_at_most: Duration,
 }
 
-impl Waiting {
+impl WaitTally {
     fn rest(&self) -> Duration {
         self.waits_at_most.saturating_sub(self.waited)
     }
@@ -189,7 +189,7 @@ impl Connections {
             return Err(Opening::TooOld(text));
         }
         let waits_at_most = (began.elapsed() * COST_OF_OPENING).min(WAITS_AT_MOST);
-        *lock(&self.waiting) = Waiting { waited: Duration::ZERO, waits_at_most };
+        *lock(&self.waiting) = WaitTally { waited: Duration::ZERO, waits_at_most };
         Ok(connection)
     }
 

@@ -102,7 +102,7 @@ fn play(home: &Path, columns: u16) -> (Duration, Duration) {
 
     reader.terminal.run("mkdir greet && cd greet && git init --quiet && mkdir plans");
     reader.terminal.begin("cat > plans/greet.md <<'END'");
-    PLAN.lines().chain(["END"]).for_each(|line| reader.terminal.enter(line));
+    PLAN.lines().chain(["END"]).for_each(|line| reader.terminal.enter_further(line));
     reader.terminal.end();
     assert_eq!(std::fs::read_to_string(home.join("greet/plans/greet.md")).unwrap(), PLAN);
     let shown = reader.run("planctl verify plans/greet.md");

@@ -32,6 +32,15 @@ impl Terminal {
         terminal
     }
 
+    /// Types a line of a text that goes on, once the shell asks for it.
+    pub fn enter_further(&mut self, line: &str) {
+        self.until_screen(line, |screen| {
+            let row = screen.rows(0, screen.size().1.get()).nth(screen.cursor_position().0.into());
+            row.is_some_and(|row| row.trim_end() == ">")
+        });
+        self.enter(line);
+    }
+
     /// Types a line.
     pub fn enter(&mut self, line: &str) {
         self.keys += line.chars().count() + 1;
@@ -65,10 +74,14 @@ impl Terminal {
     }
 
     fn until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        self.until_screen(what, |screen| is_there(&screen.contents()))
+    }
+
+    fn until_screen(&mut self, what: &str, is_there: impl Fn(&vt100::Screen) -> bool) -> String {
         let began = Instant::now();
         loop {
             let shown = self.screen.screen().contents();
-            if is_there(&shown) {
+            if is_there(self.screen.screen()) {
                 return shown;
             }
             match self.tty.next(PATIENCE.saturating_sub(began.elapsed())) {
