@@ -171,13 +171,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     };
     record.planned = Some(planned.clone());
     kept.write(&record)?;
-    // A question waits in the inbox where there is one; whether an agent may write something is decided there alone.
-    let is_put =
-        |ask: &QuestAsk| ask.kind == QuestAskKind::SynthesisApproval || Client::has_database(context);
-    let put = asks.iter().filter(|(_, ask)| is_put(ask)).map(|(_, ask)| (ask.id.clone(), question(ask)));
-    let inbox = Inbox::of(&kept, &begun, &source.goal);
-    record.asked = inbox.put_questions(&record.asked, put.collect()).await?;
-    kept.keep(&record, &source.goal).await?;
+    ask_in_inbox(&kept, &mut record, &source.goal, &asks).await?;
     let spent = breakdown.spent().and(record.spent);
     let questions = (asks.as_slice(), &record.asked);
     let mut view = resolved::view(&source.goal, &planned, &verified, questions, file.as_deref(), spent);
@@ -221,6 +215,23 @@ async fn record_of(
         record.budget.clone_from(&args.plan_budget);
     }
     Ok(record)
+}
+
+/// Puts the open questions into the inbox, and takes back those that are open no more.
+async fn ask_in_inbox(
+    kept: &Kept<'_>,
+    record: &mut Record,
+    goal: &str,
+    asks: &[(String, QuestAsk)],
+) -> Result<(), Failure> {
+    let context = kept.database.context();
+    // A question waits in the inbox where there is one; whether an agent may write something is decided there alone.
+    let is_put =
+        |ask: &QuestAsk| ask.kind == QuestAskKind::SynthesisApproval || Client::has_database(context);
+    let put = asks.iter().filter(|(_, ask)| is_put(ask)).map(|(_, ask)| (ask.id.clone(), question(ask)));
+    let inbox = Inbox::of(kept, &record.begun, goal);
+    record.asked = inbox.put_questions(&record.asked, put.collect()).await?;
+    kept.keep(&*record, goal).await
 }
 
 fn answer_of(outcome: Outcome, is_open: bool) -> Answer {
