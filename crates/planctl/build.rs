@@ -1,7 +1,7 @@
 //! Links the debug build to a fixed address.
 //!
 //! A position-independent program has 360,000 addresses to set before it begins, which is a quarter of the time of a short command
-//! in a debug build. Tests start thousands of those. What people install stays independent of its position.
+//! in a debug build. Tests start thousands of those. A release stays independent of its position.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

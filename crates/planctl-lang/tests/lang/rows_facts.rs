@@ -262,7 +262,7 @@ fn row_54_an_unknown_topic_is_a_warning_with_the_known_ones() {
 #[test]
 fn row_55_other_kinds_of_subscription_are_refused() {
     let refused =
-        expect(&reading("url:https://example.org"), &expected(P206, Error, "`url:` is no kind", 32));
+        expect(&reading("url:https://example.org"), &expected(P206, Error, "`url:` is not a kind", 32));
     let bare = expect(&reading("src/one.txt"), &expected(P206, Error, "`src/one.txt` has no kind", 32));
     assert_eq!(bare.help.as_deref(), Some("write the kind before it: `file:src/one.txt`"));
     assert!(refused.help.unwrap().contains("`file:`"));

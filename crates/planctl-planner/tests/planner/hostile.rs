@@ -146,9 +146,10 @@ fn hostile(number: usize) -> (String, &'static str) {
 
 /// The memory of this process, in KiB.
 fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("proc is mounted");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the kernel counts memory");
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number of KiB")
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says it");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the line is there");
+    let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok());
+    kib.expect("it is a number")
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn m_40_an_answer_that_invents_or_changes_nothing_is_named_and_three_of_them_end
             "nothing of the call would be different",
         ),
         (json!({ "capability": "github.list_issues", "command": "rm -rf ." }), "not of the form"),
-        (json!("yes"), "no JSON object"),
+        (json!("yes"), "not a JSON object"),
     ];
     for (answer, says) in cases {
         let mut mending = Mending::default();

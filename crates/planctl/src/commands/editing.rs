@@ -233,7 +233,8 @@ pub(super) async fn offer_revision(
         return Err(Failure::new(Exit::Conflict, what).next(command_to_reopen(&editing.view, ask)));
     }
     editing.show(client, &checked).await?;
-    if let Some(policy) = editing.policy().filter(|_| !approve) {
+    let policy = editing.view.approved_by.as_deref().and_then(|by| by.strip_prefix("policy:"));
+    if let Some(policy) = policy.filter(|_| !approve) {
         match client.approve_repair(&checked, handle).await {
             Ok(decided) => {
                 context.say(&recorded_word(&decided));
@@ -248,14 +249,12 @@ pub(super) async fn offer_revision(
     if !approve && (is_json || !context.is_interactive()) {
         return Ok(Some(DraftRevisionView { run, ask, approved: false, by_policy: None }));
     }
-    let approved = match approve {
-        true => true,
-        false => match editing.ask_approval(context) {
+    let approved = approve
+        || match editing.ask_approval(context) {
             Ok(()) => true,
             Err(failure) if failure.exit == Exit::Cancelled => false,
             Err(failure) => return Err(failure),
-        },
-    };
+        };
     if approved {
         let decided = editing.decide(context, client, &checked, None).await?;
         context.say(&recorded_word(&decided));
@@ -452,11 +451,6 @@ impl Editing {
     /// Verifies a text where the run works.
     async fn verified(&self, context: &Context, source: Source) -> Result<Checked, Failure> {
         checking::check_text(context, self.folder(), &self.view.plan, source, self.worker.as_ref()).await
-    }
-
-    /// Names the policy that approved the run.
-    fn policy(&self) -> Option<&str> {
-        self.view.approved_by.as_deref()?.strip_prefix("policy:")
     }
 
     fn folder(&self) -> &str {

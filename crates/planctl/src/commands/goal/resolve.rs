@@ -124,17 +124,8 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     };
     let kept = place(database, &source.goal)?;
     kept.take_newest().await?;
-    let mut record = match source.again {
-        true => begun_anew(&kept, &source.goal, writer.as_ref()).await?,
-        false => kept.read::<Record>()?.unwrap_or_default(),
-    };
-    if record.begun.is_empty() {
-        record.begun = uuid::Uuid::now_v7().to_string();
-    }
+    let mut record = record_of(&kept, args, writer.as_ref()).await?;
     let (history_kept, mut history) = learned::update_history(database).await?;
-    if args.plan_budget.is_some() {
-        record.budget.clone_from(&args.plan_budget);
-    }
     apply_answers(database, &mut record, &args.answer).await?;
     kept.keep(&record, &source.goal).await?;
     let intents = &pieces.intents;
@@ -171,9 +162,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
             let files = files_of_plans(context, &library, &planned)?;
-            let text = write_plan(&source.goal, &context.actor(), record.budget.as_deref(), &planned, &files);
-            let file = file_of(args, &record);
-            write_plan_file(context, &file, &text, record.written.as_ref())?;
+            let (file, text) = write_resolved(context, args, &record, &planned, &files)?;
             record_resolutions(&mut history, &planned, intents, &text);
             history_kept.write(&history)?;
             record.written = Some((file.clone(), text));
@@ -182,13 +171,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     };
     record.planned = Some(planned.clone());
     kept.write(&record)?;
-    // A question waits in the inbox where there is one; whether an agent may write something is decided there alone.
-    let is_put =
-        |ask: &QuestAsk| ask.kind == QuestAskKind::SynthesisApproval || Client::has_database(context);
-    let put = asks.iter().filter(|(_, ask)| is_put(ask)).map(|(_, ask)| (ask.id.clone(), question(ask)));
-    let inbox = Inbox::of(&kept, &begun, &source.goal);
-    record.asked = inbox.put_questions(&record.asked, put.collect()).await?;
-    kept.keep(&record, &source.goal).await?;
+    ask_in_inbox(&kept, &mut record, &source.goal, &asks).await?;
     let spent = breakdown.spent().and(record.spent);
     let questions = (asks.as_slice(), &record.asked);
     let mut view = resolved::view(&source.goal, &planned, &verified, questions, file.as_deref(), spent);
@@ -198,6 +181,57 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     }
     print_resolved(context, args, &view, only_entry(&planned))?;
     answer_of(verified.outcome, is_open)
+}
+
+/// Writes the plan into its file; returns both.
+fn write_resolved(
+    context: &Context,
+    args: &ResolveArgs,
+    record: &Record,
+    planned: &Planned,
+    files: &BTreeMap<String, String>,
+) -> Result<(PathBuf, String), Failure> {
+    let budget = record.budget.as_deref();
+    let text = write_plan(&args.source.goal, &context.actor(), budget, planned, files);
+    let file = file_of(args, record);
+    write_plan_file(context, &file, &text, record.written.as_ref())?;
+    Ok((file, text))
+}
+
+/// Takes up what is kept of a goal, and its writer's questions with it.
+async fn record_of(
+    kept: &Kept<'_>,
+    args: &ResolveArgs,
+    writer: Option<&DraftWriter>,
+) -> Result<Record, Failure> {
+    let mut record = match args.source.again {
+        true => begun_anew(kept, &args.source.goal, writer).await?,
+        false => kept.read::<Record>()?.unwrap_or_default(),
+    };
+    if record.begun.is_empty() {
+        record.begun = uuid::Uuid::now_v7().to_string();
+    }
+    if args.plan_budget.is_some() {
+        record.budget.clone_from(&args.plan_budget);
+    }
+    Ok(record)
+}
+
+/// Puts the open questions into the inbox, and takes back those that are open no more.
+async fn ask_in_inbox(
+    kept: &Kept<'_>,
+    record: &mut Record,
+    goal: &str,
+    asks: &[(String, QuestAsk)],
+) -> Result<(), Failure> {
+    let context = kept.database.context();
+    // A question waits in the inbox where there is one; whether an agent may write something is decided there alone.
+    let is_put =
+        |ask: &QuestAsk| ask.kind == QuestAskKind::SynthesisApproval || Client::has_database(context);
+    let put = asks.iter().filter(|(_, ask)| is_put(ask)).map(|(_, ask)| (ask.id.clone(), question(ask)));
+    let inbox = Inbox::of(kept, &record.begun, goal);
+    record.asked = inbox.put_questions(&record.asked, put.collect()).await?;
+    kept.keep(&*record, goal).await
 }
 
 fn answer_of(outcome: Outcome, is_open: bool) -> Answer {
