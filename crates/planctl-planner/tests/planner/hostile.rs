@@ -23,7 +23,7 @@ fn malformed_answers_are_named_with_their_place() {
     for (answer, says) in [
         ("", "empty"),
         ("I can't do that.", "no JSON object"),
-        ("{\"steps\": [", "no JSON"),
+        ("{\"steps\": [", "not JSON"),
         ("{\"title\": \"x\"}", "steps"),
         ("{\"title\": \"x\", \"steps\": []}", "steps is empty"),
         (

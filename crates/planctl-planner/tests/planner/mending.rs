@@ -134,14 +134,14 @@ fn m_40_an_answer_that_invents_or_changes_nothing_is_named_and_three_of_them_end
         ),
         (
             json!({ "capability": "github.list_issues", "arguments": { "state": "lost" } }),
-            "`state` takes open, closed",
+            "`state` takes one of open, closed",
         ),
         (
             json!({ "capability": "github.list_issues", "arguments": {} }),
             "nothing of the call would be different",
         ),
         (json!({ "capability": "github.list_issues", "command": "rm -rf ." }), "not of the form"),
-        (json!("yes"), "not a JSON object"),
+        (json!("yes"), "no JSON object"),
     ];
     for (answer, says) in cases {
         let mut mending = Mending::default();

@@ -64,7 +64,6 @@ const LONG_FUNCTIONS: [Exception; 10] = [
     except("crates/planctl-config/src/layer.rs/drop_untrusted", "one list: the keys that need trust"),
     except("crates/planctl-engine/src/view.rs/sentence", "one match: a sentence for each fact"),
     except("crates/planctl-engine/src/earned.rs/check_fact", "one match over all facts"),
-    except("crates/planctl-server/src/traces/spans.rs/fact", "one match over all facts"),
     except("crates/planctl-sim/src/model/rules/harness.rs/harness_found", "one match over all results"),
     except("crates/planctl-sim/src/model/rules/clock.rs/time_passed", "one match over all ticks"),
     except("crates/planctl-sim/src/world/probe.rs/odd_event", "one match: an event of each kind"),

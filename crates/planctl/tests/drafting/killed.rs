@@ -22,7 +22,7 @@ struct Life {
     url: String,
 }
 
-/// What is left of a life.
+/// The rest of a life that ended.
 #[derive(PartialEq, Debug)]
 struct Left {
     plan: String,
