@@ -22,7 +22,7 @@ struct Life {
     url: String,
 }
 
-/// What is left of a life.
+/// The traces of a life.
 #[derive(PartialEq, Debug)]
 struct Left {
     plan: String,
