@@ -24,9 +24,9 @@ pub(crate) const HISTORY_OF_NODE: &str = "select run, seq, at, kind, name, cause
      command, body::text as body, hash from history where run = $1 and seq > $2 and (node = $3 or name = 'edge_followed' \
      and body ->> 'to' = $3) order by seq limit $4";
 
-/// Other texts with which a run went on by the word of a policy.
-pub(crate) const REVISED_BY_POLICY: &str = "select count(*) as revised from history where run = $1 and kind = 'input' \
-     and name = 'human.revised' and starts_with(body #>> '{event,by}', 'policy:')";
+/// Approvals that a policy gave of a run's plan while the run was under way: each is of another text with which the run went on.
+pub(crate) const REVISED_BY_POLICY: &str = "select count(*) as revised from approvals a join runs r on r.plan = a.plan \
+     where r.id = $1 and a.at > coalesce(r.started_at, r.created_at) and starts_with(a.by, 'policy:')";
 
 pub(crate) const ANSWER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and name = 'ask_answered' and body ->> 'item' = $2 \
