@@ -6,9 +6,9 @@ use std::process::Command;
 use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::home::{GOAL, Home, app, good};
-use crate::service::{Call, Form, Reply, Service};
-use crate::traced::{End, killed_before};
+use super::home::{GOAL, Home, app, good};
+use super::service::{Call, Form, Reply, Service};
+use super::traced::{End, killed_before};
 
 const WORDS: [&str; 8] =
     ["plan", "draft", GOAL, "--model", "writer", "--reviewer", "reader", "--out=plans/app.md"];
