@@ -209,8 +209,8 @@ fn s12_a_type_of_nodes_may_be_served_by_a_role() {
     );
     let verified = fixture.planctl(&["plan", "verify", "ship.dot"]);
     assert_eq!(verified.code, 0, "{verified:?}");
-    assert!(!verified.out.contains("`deploy` is not a type"), "{}", verified.out);
-    assert!(verified.out.contains("`delpoy` is not a type"), "{}", verified.out);
+    assert!(!verified.out.contains("`deploy` is not a known type"), "{}", verified.out);
+    assert!(verified.out.contains("`delpoy` is not a known type"), "{}", verified.out);
     let said = fixture.planctl(&["plan", "run", "ship.dot", "--approve", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
     let roles: Vec<Value> =

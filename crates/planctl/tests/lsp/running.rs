@@ -105,7 +105,7 @@ fn what_would_reach_out_of_the_copy_is_not_run() {
         (named.as_str(), "would not stay in the copy"),
         ("rm -rf build; touch mark", "destructive"),
         ("echo x > ../mark; touch mark", "outside the workspace"),
-        ("touch mark; if", "no valid shell"),
+        ("touch mark; if", "not valid bash"),
     ]
     .into_iter()
     .enumerate()

@@ -32,13 +32,15 @@ impl Terminal {
         terminal
     }
 
-    /// Types a line of a text that goes on, once the shell asks for it.
+    /// Types a line of a text that goes on, once the shell asks for it, and waits until the terminal shows it.
     pub fn enter_further(&mut self, line: &str) {
         self.until_screen(line, |screen| {
             let row = screen.rows(0, screen.size().1.get()).nth(screen.cursor_position().0.into());
             row.is_some_and(|row| row.trim_end() == ">")
         });
+        let (row, _) = self.screen.screen().cursor_position();
         self.enter(line);
+        self.until_screen(line, |screen| screen.cursor_position().0 > row);
     }
 
     /// Types a line.

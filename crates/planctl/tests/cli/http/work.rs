@@ -58,7 +58,10 @@ fn a_page_of_a_run_that_a_daemon_works_on_says_how_to_follow_it() {
     let page = house.fixture.planctl(&["plan", "status", &run]).out;
     let (_, time) = page.split_once(" working ").unwrap();
     assert!(!time.split_whitespace().next().unwrap().contains('h'), "it was begun just now: {page}");
-    assert!(page.ends_with(" · running\nnext: planctl watch hello-1\n"), "{page}");
+    assert!(
+        page.starts_with("hello-1 running · ") && page.ends_with("\nnext: planctl watch hello-1\n"),
+        "{page}"
+    );
 }
 
 #[test]
