@@ -257,7 +257,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
 
 /// Says that the facts beside it tell people the same: what they read leaves this one out.
 pub fn is_echo(graph: &Graph, fact: &Fact) -> bool {
-    // The person who approved was told of before it, and the first step after it.
+    // The sentence before it names the person who approved, and the one after it the first step.
     if let Fact::NodeSettled { node, outcome: Outcome::Passed, .. } = fact {
         return is_start(graph, node);
     }

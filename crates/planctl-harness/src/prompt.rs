@@ -191,8 +191,7 @@ impl Prompt<'_> {
                      have to. A test that is skipped, left out or never found does not count.\n",
                     tests.passed, tests.least
                 ));
-                self.stream("Stderr", &failure.stderr);
-                self.stream("Stdout", &failure.stdout);
+                self.printed_and_denied(failure);
             }
             Failing::Judged { judgement } => {
                 self.line("\nThe command that checks this step passes. A judge looked at the work and says that it does not.\n");
@@ -256,6 +255,11 @@ impl Prompt<'_> {
             (_, Ending::NotRun) => "was not run".to_owned(),
         };
         self.line(&format!("\nContract {how}."));
+        self.printed_and_denied(failure);
+    }
+
+    /// Shows what the contract printed, and what the worker was not permitted to do.
+    fn printed_and_denied(&mut self, failure: &Failure) {
         self.stream("Stderr", &failure.stderr);
         self.stream("Stdout", &failure.stdout);
         if !failure.denied.is_empty() {

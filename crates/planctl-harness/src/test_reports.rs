@@ -1,7 +1,7 @@
 //! Counts the tests that passed by the reports that a contract wrote (PROMISES A6).
 //!
-//! The reports lie in a folder that is made empty for this one evaluation, so none of them is older. Nothing in the folder is
-//! trusted to be what its name says: the format is told by the content, and what is no report counts nothing.
+//! The reports lie in a folder that is made empty for this one evaluation, so none of them is older. No name of a file is trusted:
+//! the content decides the format, and a file that is not a report counts nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,40 +10,24 @@ use quick_xml::events::{BytesStart, Event};
 use serde::Deserialize;
 
 use crate::beneath::{LastLink, Root};
+use crate::walk::expand;
 
 /// The most bytes of one report.
 const REPORT_BYTES_MAX: u64 = 64 << 20;
-/// The most files and folders that are looked at.
-const ENTRIES_MAX: usize = 10_000;
+/// The most reports that are read.
+const REPORTS_MAX: usize = 10_000;
 
 /// Returns how many tests passed by the reports in a folder and in the folders below it.
 pub(crate) fn passed_tests(folder: &Path) -> u32 {
     let Ok(root) = Root::open(folder) else { return 0 };
     let mut passed = 0_u32;
-    for file in files_below(folder) {
-        let Ok(name) = file.strip_prefix(folder) else { continue };
-        match root.read(name, LastLink::Refuse, REPORT_BYTES_MAX) {
+    for name in expand(folder, "**", REPORTS_MAX).unwrap_or_default().files {
+        match root.read(Path::new(&name), LastLink::Refuse, REPORT_BYTES_MAX) {
             Ok(bytes) => passed = passed.saturating_add(passed_in(&String::from_utf8_lossy(&bytes))),
-            Err(error) => tracing::warn!(%error, report = %name.display(), "a test report can't be read"),
+            Err(error) => tracing::warn!(%error, report = name, "a test report can't be read"),
         }
     }
     passed
-}
-
-/// Returns what lies below a folder and is no folder itself. No link is followed.
-fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
-    let (mut open, mut files, mut seen) = (vec![folder.to_owned()], Vec::new(), 0);
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            seen += 1;
-            if seen > ENTRIES_MAX {
-                return files;
-            }
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_folder { open.push(entry.path()) } else { files.push(entry.path()) }
-        }
-    }
-    files
 }
 
 /// Returns how many tests passed by one report: JUnit XML, TAP, `go test -json`, or what `cargo test` or `cargo nextest` prints.
