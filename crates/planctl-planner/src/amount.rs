@@ -13,6 +13,13 @@ pub struct Tokens {
     pub output: u64,
 }
 
+impl Tokens {
+    /// Returns the sum of what was read and written.
+    pub fn all(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
 /// All that was used so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spending {
@@ -24,23 +31,70 @@ pub struct Spending {
     pub tokens: Tokens,
     /// Their money in millionths of a US dollar; `None` where no answer has a price.
     pub micro_usd: Option<u64>,
+    /// How many calls got no answer. Tokens and money count the most that each may have used.
+    #[serde(default)]
+    pub lost: u32,
+}
+
+/// What one call uses at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Charge {
+    /// Tokens; `None` where nothing limits them.
+    pub tokens: Option<Tokens>,
+    /// Money in millionths of a US dollar; `None` where no price is known.
+    pub micro_usd: Option<u64>,
+}
+
+/// The calls of a record that have no answer in it. A call is entered before it is sent: while it is under way it is the last one,
+/// and one that a later process finds here was lost, and may have been paid for.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Unanswered(Vec<Charge>);
+
+impl Unanswered {
+    /// Enters a call that is about to be sent.
+    pub fn enter(&mut self, most: Charge) {
+        self.0.push(most);
+    }
+
+    /// Strikes the last call out: its answer counts in its place, or it used nothing.
+    pub fn strike(&mut self) {
+        self.0.pop();
+    }
+
+    /// Puts what the last call used in the place of the most that it could.
+    pub fn correct(&mut self, used: Charge) {
+        if let Some(last) = self.0.last_mut() {
+            *last = used;
+        }
+    }
 }
 
 impl Spending {
     /// Adds one answer.
     pub fn add(&mut self, tokens: Option<Tokens>, micro_usd: Option<u64>) {
         self.answers += 1;
-        match tokens {
-            Some(more) => {
-                self.tokens.input = self.tokens.input.saturating_add(more.input);
-                self.tokens.cached = self.tokens.cached.saturating_add(more.cached);
-                self.tokens.output = self.tokens.output.saturating_add(more.output);
-            }
-            None => self.unmetered += 1,
+        if tokens.is_none() {
+            self.unmetered += 1;
         }
+        self.count(tokens.unwrap_or_default(), micro_usd);
+    }
+
+    fn count(&mut self, more: Tokens, micro_usd: Option<u64>) {
+        self.tokens.input = self.tokens.input.saturating_add(more.input);
+        self.tokens.cached = self.tokens.cached.saturating_add(more.cached);
+        self.tokens.output = self.tokens.output.saturating_add(more.output);
         if let Some(more) = micro_usd {
             self.micro_usd = Some(self.micro_usd.unwrap_or(0).saturating_add(more));
         }
+    }
+
+    /// Returns these and the calls without an answer together.
+    pub fn with(mut self, unanswered: &Unanswered) -> Spending {
+        for most in &unanswered.0 {
+            self.lost = self.lost.saturating_add(1);
+            self.count(most.tokens.unwrap_or_default(), most.micro_usd);
+        }
+        self
     }
 
     /// Returns both together.
@@ -57,11 +111,12 @@ impl Spending {
             unmetered: self.unmetered.saturating_add(other.unmetered),
             tokens,
             micro_usd,
+            lost: self.lost.saturating_add(other.lost),
         }
     }
 
     /// Returns the sum of what was read and written.
     pub fn all_tokens(&self) -> u64 {
-        self.tokens.input.saturating_add(self.tokens.output)
+        self.tokens.all()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::amount::{Spending, Tokens};
+use crate::amount::{Spending, Tokens, Unanswered};
 use crate::goal::Goal;
 use crate::judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, judge, traced};
 use crate::prompt::Prompt;
@@ -202,6 +202,8 @@ pub struct Conversation {
     /// Runs of the draft that failed.
     #[serde(default)]
     repairs: Vec<Repair>,
+    #[serde(default)]
+    unanswered: Unanswered,
 }
 
 impl Conversation {
@@ -213,6 +215,7 @@ impl Conversation {
             hints: Vec::new(),
             without: BTreeSet::new(),
             repairs: Vec::new(),
+            unanswered: Unanswered::default(),
         }
     }
 
@@ -268,7 +271,12 @@ impl Conversation {
         self.brief.limits = limits;
     }
 
-    /// Adds up what the answers have used.
+    /// Returns the calls without an answer, to be changed.
+    pub fn unanswered_mut(&mut self) -> &mut Unanswered {
+        &mut self.unanswered
+    }
+
+    /// Adds up what the answers have used, and what calls without one may have used.
     pub fn spent(&self) -> Spending {
         let mut spent = Spending::default();
         for round in &self.rounds {
@@ -277,7 +285,7 @@ impl Conversation {
                 spent.add(answer.tokens, answer.micro_usd);
             }
         }
-        spent
+        spent.with(&self.unanswered)
     }
 
     /// Says what has to happen next. It changes nothing: asked again it says the same.

@@ -6,7 +6,7 @@ use planctl_lang::escape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::amount::Spending;
+use crate::amount::{Spending, Unanswered};
 use crate::conversation::Answer;
 use crate::fence::Fence;
 use crate::intents::{Intent, IntentKind, singular, topic, words_of};
@@ -93,6 +93,8 @@ pub struct Breakdown {
     key: String,
     has_writer: bool,
     answers: Vec<Answer>,
+    #[serde(default)]
+    unanswered: Unanswered,
 }
 
 impl Breakdown {
@@ -105,6 +107,7 @@ impl Breakdown {
             key: key.to_owned(),
             has_writer,
             answers: Vec::new(),
+            unanswered: Unanswered::default(),
         }
     }
 
@@ -113,13 +116,18 @@ impl Breakdown {
         &self.answers
     }
 
-    /// Adds up what the answers have used.
+    /// Returns the calls without an answer, to be changed.
+    pub fn unanswered_mut(&mut self) -> &mut Unanswered {
+        &mut self.unanswered
+    }
+
+    /// Adds up what the answers have used, and what calls without one may have used.
     pub fn spent(&self) -> Spending {
         let mut spent = Spending::default();
         for answer in &self.answers {
             spent.add(answer.tokens, answer.micro_usd);
         }
-        spent
+        spent.with(&self.unanswered)
     }
 
     /// Hears the writer's answer.

@@ -24,7 +24,7 @@ mod review;
 mod signals;
 mod write;
 
-pub use amount::{Spending, Tokens};
+pub use amount::{Charge, Spending, Tokens, Unanswered};
 pub use conversation::{
     Answer, Asked, Brief, Conversation, Draft, GiveUp, Hint, Limits, Next, Round, WorkspaceFacts,
 };

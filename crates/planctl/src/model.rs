@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_config::{ModelApi, ModelConfig, Price};
 use planctl_engine::{Digest, Usage};
-use planctl_planner::{ANSWER_BYTES_MAX, Answer, Prompt, Tokens};
+use planctl_planner::{ANSWER_BYTES_MAX, Answer, Charge, Prompt, Tokens, tokens_of};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
@@ -53,6 +53,8 @@ pub enum ModelError {
     Network {
         /// The fault.
         message: String,
+        /// Says that it may have the call, and may have answered it.
+        is_sent: bool,
     },
     /// It does not take the call.
     #[error("it refuses the call ({status}): {message}")]
@@ -70,6 +72,30 @@ pub enum ModelError {
     },
 }
 
+impl ModelError {
+    /// Says that nothing was used for certain: the service did not get the call, or says that it did not take it.
+    fn used_nothing(&self) -> bool {
+        match self {
+            ModelError::Auth { .. } | ModelError::RateLimit { .. } | ModelError::Refused { .. } => true,
+            ModelError::Network { is_sent, .. } => !is_sent,
+            // A service may have been paid for a response that can't be read.
+            ModelError::Malformed { .. } => false,
+        }
+    }
+}
+
+/// The account of calls. Each is entered before it is sent, so that a call whose answer is lost counts, too.
+pub trait Account {
+    /// Enters a call that is about to be sent; refuses one that does not fit.
+    async fn enter(&mut self, most: Charge) -> Result<(), Failure>;
+
+    /// Strikes the last call out, which used nothing.
+    async fn strike(&mut self) -> Result<(), Failure>;
+
+    /// Strikes the last call out in memory; its answer is stored in its place.
+    fn answered(&mut self);
+}
+
 /// Vectors, and what they took.
 pub struct Embedded {
     /// One for each text, in the order of the texts.
@@ -78,6 +104,16 @@ pub struct Embedded {
     pub tokens: Option<Tokens>,
     /// Their price, in millionths of a US dollar.
     pub micro_usd: Option<u64>,
+}
+
+/// One call.
+struct Call<'a> {
+    /// Writes its body, with structured output or without.
+    body: &'a dyn Fn(bool) -> Value,
+    is_structured: bool,
+    /// The most bytes of its response.
+    bytes_max: usize,
+    most: Charge,
 }
 
 /// A model that can be asked.
@@ -179,6 +215,15 @@ impl Model {
         self.config.max_tokens
     }
 
+    /// Returns what the answer to a prompt uses at most.
+    pub fn most(&self, prompt: &Prompt) -> Charge {
+        self.charge(Tokens { input: prompt.tokens(), cached: 0, output: self.tokens_max() })
+    }
+
+    fn charge(&self, tokens: Tokens) -> Charge {
+        Charge { tokens: Some(tokens), micro_usd: self.cost(tokens) }
+    }
+
     /// Returns what so many tokens cost, in millionths of a US dollar.
     pub fn cost(&self, tokens: Tokens) -> Option<u64> {
         let usage = Usage {
@@ -194,56 +239,78 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`ModelError`], one kind for each cause.
-    pub async fn ask(&self, prompt: &Prompt, say: &dyn Fn(&str)) -> Result<Answer, ModelError> {
+    /// Says why there is none, and what to do about it: one exit for each cause.
+    pub async fn ask(
+        &self,
+        prompt: &Prompt,
+        say: &dyn Fn(&str),
+        account: &mut impl Account,
+    ) -> Result<Answer, Failure> {
         let body = |is_structured| wire::request(self.config.api, &self.config, prompt, is_structured);
-        let value = self.call(&body, true, RESPONSE_BYTES_MAX, say).await?;
-        self.answer(&value, prompt)
+        let call =
+            Call { body: &body, is_structured: true, bytes_max: RESPONSE_BYTES_MAX, most: self.most(prompt) };
+        let value = self.call(call, say, account).await?;
+        let answer = self.answer(&value, prompt).map_err(|error| failure(self, &error))?;
+        account.answered();
+        Ok(answer)
     }
 
     /// Asks for the vectors of texts.
     ///
     /// # Errors
     ///
-    /// [`ModelError`], one kind for each cause.
-    pub async fn embed(&self, texts: &[String], say: &dyn Fn(&str)) -> Result<Embedded, ModelError> {
+    /// Says why there are none, and what to do about it: one exit for each cause.
+    pub async fn embed(
+        &self,
+        texts: &[String],
+        say: &dyn Fn(&str),
+        account: &mut impl Account,
+    ) -> Result<Embedded, Failure> {
         let body = |_| wire::to_embed(&self.config, texts);
-        let value = self.call(&body, false, VECTORS_BYTES_MAX, say).await?;
-        let vectors =
-            wire::vectors(&value, texts.len()).map_err(|message| ModelError::Malformed { message })?;
+        let input = texts.iter().map(|text| tokens_of(text)).sum();
+        let most = self.charge(Tokens { input, ..Tokens::default() });
+        let call = Call { body: &body, is_structured: false, bytes_max: VECTORS_BYTES_MAX, most };
+        let value = self.call(call, say, account).await?;
+        let vectors = wire::vectors(&value, texts.len())
+            .map_err(|message| failure(self, &ModelError::Malformed { message }))?;
+        account.answered();
         let tokens = wire::tokens_of_texts(&value);
         Ok(Embedded { vectors, tokens, micro_usd: tokens.and_then(|tokens| self.cost(tokens)) })
     }
 
+    /// Sends a call until there is a response; each time counts, unless it used nothing for certain.
     async fn call(
         &self,
-        body: &dyn Fn(bool) -> Value,
-        mut is_structured: bool,
-        bytes_max: usize,
+        mut call: Call<'_>,
         say: &dyn Fn(&str),
-    ) -> Result<Value, ModelError> {
+        account: &mut impl Account,
+    ) -> Result<Value, Failure> {
         let mut tried = 0;
         loop {
             tried += 1;
-            let error = match self.send_once(&body(is_structured), bytes_max).await {
+            account.enter(call.most).await?;
+            let error = match self.send_once(&(call.body)(call.is_structured), call.bytes_max).await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
+            if error.used_nothing() {
+                account.strike().await?;
+            }
             let wait = match &error {
                 // A server without structured output says so by refusing the call.
-                ModelError::Refused { status: 400 | 422, .. } if is_structured => {
-                    is_structured = false;
+                ModelError::Refused { status: 400 | 422, .. } if call.is_structured => {
+                    call.is_structured = false;
                     tried -= 1;
                     continue;
                 }
                 ModelError::Auth { .. } | ModelError::Refused { .. } | ModelError::Malformed { .. } => {
-                    return Err(error);
+                    return Err(failure(self, &error));
                 }
                 ModelError::RateLimit { wait, .. } => wait.unwrap_or(Duration::from_secs(1 << tried)),
                 ModelError::Network { .. } => Duration::from_millis(250 << tried),
             };
             if tried >= TRIES || wait > WAIT_MAX {
-                return Err(error);
+                return Err(failure(self, &error));
             }
             say(&format!("{error}; asked again in {} s", wait.as_secs_f64()));
             tokio::time::sleep(wait).await;
@@ -260,7 +327,10 @@ impl Model {
     }
 
     async fn send_once(&self, body: &Value, bytes_max: usize) -> Result<Value, ModelError> {
-        let network = |error: &reqwest::Error| ModelError::Network { message: chain(error) };
+        let network = |error: &reqwest::Error| ModelError::Network {
+            message: chain(error),
+            is_sent: !error.is_connect(),
+        };
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(body);
         let mut response = request.send().await.map_err(|error| network(&error))?;
         let (status, wait) = (response.status(), wait_of(response.headers()));
@@ -288,7 +358,7 @@ fn refusal(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> ModelErro
         // 529: overloaded.
         429 | 529 => ModelError::RateLimit { wait, message },
         503 if wait.is_some() => ModelError::RateLimit { wait, message },
-        408 | 500..=599 => ModelError::Network { message: format!("{status}: {message}") },
+        408 | 500..=599 => ModelError::Network { message: format!("{status}: {message}"), is_sent: true },
         status => ModelError::Refused { status, message },
     }
 }
@@ -327,7 +397,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Says what to do about a model that gives no answer.
-pub fn failure(model: &Model, error: &ModelError) -> Failure {
+fn failure(model: &Model, error: &ModelError) -> Failure {
     let name = show::safe(model.name());
     let message = format!("could not ask the model {name}: {error}");
     let key = model.config.key_env.as_deref();

@@ -159,6 +159,9 @@ pub struct DraftSpentView {
     pub output_tokens: u64,
     /// US dollars; null where no answer has a price.
     pub usd: Option<f64>,
+    /// Calls without an answer; tokens and money count the most that each may have used.
+    #[serde(default)]
+    pub lost: u32,
 }
 
 /// The usage that a run may have.

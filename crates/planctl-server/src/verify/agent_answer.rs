@@ -68,7 +68,7 @@ pub enum AgentAnswerError {
     Faulted(Fault),
     /// It was still at work at its deadline.
     #[error("it was still at work after {} s and was ended", .0.as_secs())]
-    Overran(Duration),
+    Overran(Duration, Option<Usage>),
     /// The caller asked to stop.
     #[error("it was stopped")]
     Stopped,
@@ -78,6 +78,29 @@ pub enum AgentAnswerError {
     /// The file system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+/// What an agent without an answer used.
+#[derive(Clone, Copy, Debug)]
+pub enum AgentUsage<'e> {
+    /// Nothing: it did not begin.
+    None,
+    /// What it told; `None` where it told nothing.
+    Reported(Option<&'e Usage>),
+}
+
+impl AgentAnswerError {
+    /// Returns what the agent used.
+    pub fn usage(&self) -> AgentUsage<'_> {
+        match self {
+            AgentAnswerError::Missing(_) | AgentAnswerError::Permissions(_) | AgentAnswerError::Copy(_) => {
+                AgentUsage::None
+            }
+            AgentAnswerError::Faulted(fault) => AgentUsage::Reported(fault.usage.as_ref()),
+            AgentAnswerError::Overran(_, usage) => AgentUsage::Reported(usage.as_ref()),
+            AgentAnswerError::Stopped | AgentAnswerError::Io(_) => AgentUsage::Reported(None),
+        }
+    }
 }
 
 /// Returns the program of an agent that is held to reading, as far as it can be.
@@ -132,7 +155,7 @@ pub async fn ask_agent(
         AgentSaid::Reported(report) => Ok(collect_answer(report, &worked.outputs)),
         AgentSaid::Asked { question, usage } => Ok(AgentAnswer { text: question, usage }),
         AgentSaid::Faulted(fault) => Err(AgentAnswerError::Faulted(fault)),
-        AgentSaid::Overran { .. } => Err(AgentAnswerError::Overran(question.within)),
+        AgentSaid::Overran { usage, .. } => Err(AgentAnswerError::Overran(question.within, usage)),
         AgentSaid::Released => Err(AgentAnswerError::Stopped),
     }
 }

@@ -15,13 +15,15 @@ use planctl_lang::workflow::Language;
 use planctl_lang::{PLAN_BYTES_MAX, Source, parse, slug};
 use planctl_planner::{
     Answer, Asked, Brief, Conversation, Draft, Estimate, GiveUp, Goal, Limits, Looked, Next, PastRuns,
-    PatternFacts, Proposal, draft_by_pattern, draft_of_entry, estimate, named_files,
+    PatternFacts, Prompt, Proposal, Spending, Unanswered, draft_by_pattern, draft_of_entry, estimate,
+    named_files,
 };
 
+use self::allowance::{Allowance, Metered};
 use self::database::DraftDatabase;
 use self::inbox::Inbox;
 use self::kept::{Kept, Record};
-use self::writer::{Allowance, DraftWriter};
+use self::writer::DraftWriter;
 use super::{Context, editing, write};
 use crate::args::DraftArgs;
 use crate::checking::Prober;
@@ -34,6 +36,7 @@ use crate::plan_files;
 use crate::show::{self, shell_word};
 use crate::stop::Stop;
 
+pub(super) mod allowance;
 pub(super) mod database;
 pub(super) mod failed;
 pub(super) mod inbox;
@@ -137,21 +140,7 @@ impl<'a> Drafting<'a> {
         loop {
             match self.record.conversation.next() {
                 Next::Ask { who, prompt } => {
-                    let allowance = Allowance {
-                        budget: &self.budget,
-                        spent: self.record.conversation.spent(),
-                        prompt: self.args.send.as_deref(),
-                        inbox: self.inbox(),
-                    };
-                    let answer = match (who, &self.reviewer) {
-                        (Asked::Writer, _) => self.ask_writer(&prompt, &allowance, &mut stop).await?,
-                        (Asked::Reviewer, Some(model)) => {
-                            self.context.say(&format!("{} reads the draft …", show::safe(model.name())));
-                            writer::ask_model(self.context, model, &prompt, &allowance, &mut stop).await?
-                        }
-                        // A record of a draft with a reviewer has its own place.
-                        (Asked::Reviewer, None) => Answer::new("{\"verdict\": \"ok\"}"),
-                    };
+                    let answer = self.ask(who, &prompt, &mut stop).await?;
                     self.record.conversation.apply_answer(who, answer);
                     self.keep().await?;
                 }
@@ -224,21 +213,40 @@ impl<'a> Drafting<'a> {
         Ok(())
     }
 
-    async fn ask_writer(
-        &self,
-        prompt: &planctl_planner::Prompt,
-        allowance: &Allowance<'_>,
-        stop: &mut Stop,
-    ) -> Result<Answer, Failure> {
+    /// Asks the one whose answer comes next.
+    async fn ask(&mut self, who: Asked, prompt: &Prompt, stop: &mut Stop) -> Result<Answer, Failure> {
         let rounds = self.record.conversation.rounds().len();
-        match self.writer.name() {
-            Some(name) => {
+        match (who, &self.reviewer, self.writer.name()) {
+            (Asked::Writer, _, Some(name)) => {
                 let verb = if rounds == 0 { "drafts" } else { "drafts again, with what was found" };
                 self.context.say(&format!("{} {verb} …", show::safe(&name)));
-                self.writer.ask(self.context, prompt, allowance, stop).await
             }
-            None if rounds == 0 => self.by_pattern(),
-            None => Err(self.no_writer("the form of the goal gives no other plan".to_owned())),
+            (Asked::Writer, _, None) if rounds == 0 => return self.by_pattern(),
+            (Asked::Writer, _, None) => {
+                return Err(self.no_writer("the form of the goal gives no other plan".to_owned()));
+            }
+            (Asked::Reviewer, Some(model), _) => {
+                self.context.say(&format!("{} reads the draft …", show::safe(model.name())));
+            }
+            // A record of a draft with a reviewer has its own place.
+            (Asked::Reviewer, None, _) => return Ok(Answer::new("{\"verdict\": \"ok\"}")),
+        }
+        let brief = self.record.conversation.brief();
+        let (begun, goal) = (brief.key.clone(), brief.goal.text.clone());
+        let mut allowance = Allowance {
+            budget: &self.budget,
+            before: Spending::default(),
+            prompt: self.args.send.as_deref(),
+            inbox: Inbox::of(&self.kept, &begun, &goal),
+            record: &mut self.record,
+        };
+        match (who, &self.reviewer) {
+            (Asked::Reviewer, Some(model)) => {
+                writer::ask_model(self.context, model, prompt, &mut allowance, stop).await
+            }
+            (Asked::Writer, _) | (Asked::Reviewer, None) => {
+                self.writer.ask(self.context, prompt, &mut allowance, stop).await
+            }
         }
     }
 
@@ -402,6 +410,16 @@ impl<'a> Drafting<'a> {
         words.extend(self.args.reviewer.as_deref().map(|model| format!("--reviewer {}", shell_word(model))));
         words.extend(out.map(|out| path("--out", out)));
         words.join(" ")
+    }
+}
+
+impl Metered for Record {
+    fn spent(&self) -> Spending {
+        self.conversation.spent()
+    }
+
+    fn unanswered_mut(&mut self) -> &mut Unanswered {
+        self.conversation.unanswered_mut()
     }
 }
 

@@ -4,18 +4,19 @@ use planctl_api::wire::goal::{ConsideredView, GoalEdgeView, GoalGraphView, GoalV
 use planctl_config::Config;
 use planctl_engine::Budget;
 use planctl_planner::{
-    Breakdown, Capability, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Strategy,
-    Tool, humanised, serving,
+    Breakdown, Capability, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Spending,
+    Strategy, Tool, Unanswered, humanised, serving,
 };
 
 use serde_json::{Value, json};
 
 use super::Context;
+use super::draft::allowance::{Allowance, Metered};
 use super::draft::database::DraftDatabase;
 use super::draft::inbox::Inbox;
 use super::draft::kept::Kept;
 use super::draft::shown;
-use super::draft::writer::{self, Allowance, DraftWriter};
+use super::draft::writer::{self, DraftWriter};
 use crate::args::{GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
@@ -126,18 +127,30 @@ async fn break_up(
     while let (NextPiece::Ask(prompt), Some(writer)) = (breakdown.next(), writer) {
         let name = writer.name().unwrap_or_default();
         context.say(&format!("{} breaks up the goal …", show::safe(&name)));
-        let allowance = Allowance {
-            budget,
-            spent: breakdown.spent(),
-            prompt: args.send.as_deref(),
-            inbox: Inbox::of(&kept, "", &args.goal),
-        };
         // The same prompt is asked after a stop, and the one that a person approves.
         kept.keep(&breakdown, &args.goal).await?;
-        breakdown.answered(writer.ask(context, &prompt, &allowance, &mut stop).await?);
+        let mut allowance = Allowance {
+            budget,
+            before: Spending::default(),
+            prompt: args.send.as_deref(),
+            inbox: Inbox::of(&kept, "", &args.goal),
+            record: &mut breakdown,
+        };
+        let answer = writer.ask(context, &prompt, &mut allowance, &mut stop).await?;
+        breakdown.answered(answer);
         kept.keep(&breakdown, &args.goal).await?;
     }
     Ok(breakdown)
+}
+
+impl Metered for Breakdown {
+    fn spent(&self) -> Spending {
+        Breakdown::spent(self)
+    }
+
+    fn unanswered_mut(&mut self) -> &mut Unanswered {
+        Breakdown::unanswered_mut(self)
+    }
 }
 
 fn writer_of(context: &Context, args: &GoalSource) -> Result<Option<DraftWriter>, Failure> {

@@ -4,10 +4,11 @@ use std::io::{self, Read as _, Write as _};
 
 use planctl_engine::{Budget, Usage};
 use planctl_harness::{JudgeDialogue, JudgePrompt, JudgeSaid, judge_schema};
-use planctl_planner::{Prompt, Tokens};
+use planctl_planner::{Charge, Prompt, Tokens};
 use planctl_server::judge::JudgeOrder;
 
-use crate::model::Model;
+use crate::failure::Failure;
+use crate::model::{Account, Model};
 
 /// The largest order.
 const ORDER_BYTES_MAX: u64 = 4 << 20;
@@ -66,7 +67,7 @@ async fn ask_model(model: &Model, system: &str, text: &str) -> Result<JudgeSaid,
         schema: judge_schema(),
         name: "judgement",
     };
-    let answer = model.ask(&prompt, &|_| ()).await.map_err(|error| format!("the judge: {error}"))?;
+    let answer = model.ask(&prompt, &|_| (), &mut ByRun).await.map_err(|failure| failure.message)?;
     let usage = answer.tokens.map(|tokens| Usage {
         input_tokens: tokens.input,
         cached_input_tokens: tokens.cached,
@@ -75,4 +76,19 @@ async fn ask_model(model: &Model, system: &str, text: &str) -> Result<JudgeSaid,
         ..Usage::default()
     });
     Ok(JudgeSaid { text: answer.text, usage })
+}
+
+/// The run counts what its judges used, by their evidence.
+struct ByRun;
+
+impl Account for ByRun {
+    async fn enter(&mut self, _most: Charge) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn strike(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn answered(&mut self) {}
 }

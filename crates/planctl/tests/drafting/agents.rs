@@ -25,6 +25,32 @@ fn a_command_writes_a_draft_and_what_it_changes_is_gone_with_its_copy() {
 }
 
 #[test]
+fn an_agent_that_was_lost_with_planctl_counts_with_all_that_it_was_allowed() {
+    let home = app();
+    let (begun, script) = (home.path("begun"), home.path("writer.sh"));
+    let made = home.command("mkfifo").arg(&begun).status().unwrap();
+    assert!(made.success());
+    let answer = home.path("answer.json");
+    std::fs::write(&answer, good().to_string()).unwrap();
+    let text = "[ -e \"$0.again\" ] || { : >\"$0.again\"; echo >\"${0%/*}/begun\"; read -r _ <\"${0%/*}/begun\"; }\ncat ";
+    std::fs::write(&script, format!("{text}{}\n", answer.display())).unwrap();
+    let agent = format!("exec:bash {}", script.display());
+    let words = ["plan", "draft", GOAL, "--agent", &agent, "--budget", "200k tokens"];
+    let mut going = home.start(&words);
+    std::fs::read(&begun).unwrap();
+    going.kill().unwrap();
+    going.wait().unwrap();
+    let said = home.planctl(&words);
+    assert!(
+        said.code == 6 && said.err.contains("200k tokens are used (1 call without an answer"),
+        "{said:?}"
+    );
+    let said = home.planctl(&["plan", "draft", GOAL, "--agent", &agent, "--budget", "300k tokens"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("200k tokens, 1 unmetered, 1 call without an answer"), "{said:?}");
+}
+
+#[test]
 fn an_agent_that_is_known_by_name_is_held_to_reading() {
     let home = app();
     let bin = home.path("bin");

@@ -253,6 +253,28 @@ fn m_13_a_draft_that_is_killed_goes_on_and_pays_for_no_answer_twice() {
 }
 
 #[test]
+fn m_13_a_call_whose_answer_was_lost_with_planctl_counts_with_the_most_that_it_may_have_used() {
+    let (home, service) = with(vec![Reply::Silence, Reply::Structured(good())]);
+    let mut going = home.start(&WORDS);
+    service.await_calls(1);
+    going.kill().unwrap();
+    going.wait().unwrap();
+    // One more call alone would fit.
+    let said = home.planctl(&more(&["--budget", "9000 tokens"]));
+    assert_eq!((said.code, service.calls().len()), (6, 1), "{said:?}");
+    assert!(said.err.contains("1 call without an answer counted at the most"), "{said:?}");
+    let said = home.planctl(&more(&["--budget", "1M tokens, $5"]));
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    assert!(said.out.contains("the draft took 1 answer, ") && said.out.contains("1 call without an answer"));
+    let view = home.json(&more(&["--json"]), 0);
+    let spent = &view["spent"];
+    assert_eq!((&spent["answers"], &spent["lost"]), (&json!(1), &json!(1)), "{spent:#}");
+    // The most that an answer of the model may have, and 200 tokens of the answer that came.
+    assert_eq!(spent["output_tokens"], 4200, "{spent:#}");
+    assert!(spent["input_tokens"].as_u64() > Some(1000) && spent["usd"].as_f64() > Some(0.04), "{spent:#}");
+}
+
+#[test]
 fn m_13_a_draft_whose_machine_is_lost_goes_on_at_another_one_and_pays_for_no_answer_twice() {
     let mut unsure = good();
     unsure["questions"] = json!([{ "text": "Which fields?", "options": [] }]);

@@ -13,6 +13,9 @@ use super::traced::{End, killed_before};
 const WORDS: [&str; 8] =
     ["plan", "draft", GOAL, "--model", "writer", "--reviewer", "reader", "--out=plans/app.md"];
 
+/// The tokens of an answer of the services.
+const TOKENS: u64 = 1200;
+
 /// A life of a draft: a first answer with an error, a second one with a question, the person's answer, a third one, and a review
 /// of each that the rules let pass.
 struct Life {
@@ -106,6 +109,12 @@ impl Life {
     }
 }
 
+/// Returns the tokens that a draft counts.
+fn tokens(view: &Value) -> u64 {
+    let spent = &view["spent"];
+    spent["input_tokens"].as_u64().unwrap() + spent["output_tokens"].as_u64().unwrap()
+}
+
 /// Answers by what the writer was told, so that a prompt which is sent again gets the same answer.
 fn written(call: &Call) -> Value {
     let prompt = call.prompt();
@@ -146,9 +155,14 @@ fn killed_at(every: impl Fn(usize) -> Vec<usize>) {
         if life.live(deed).is_some() {
             continue;
         }
-        // A call that was under way when planctl was killed is made again, and nothing else.
-        assert!(life.calls() <= calls + 1, "deed {deed} of {deeds}: {} calls", life.calls());
-        assert_eq!(life.left(), left, "deed {deed} of {deeds}");
+        let (mut own, sent) = (life.left(), life.calls());
+        // A call that was under way when planctl was killed is made again and counts, and nothing else.
+        let lost = own.view["spent"]["lost"].as_u64().unwrap();
+        assert!(lost <= 1 && sent as u64 <= calls as u64 + lost, "deed {deed} of {deeds}: {sent} calls");
+        assert!(tokens(&own.view) >= sent as u64 * TOKENS, "deed {deed} of {deeds}: {:#}", own.view["spent"]);
+        assert_eq!(own.view["spent"]["answers"], left.view["spent"]["answers"], "deed {deed} of {deeds}");
+        own.view["spent"] = left.view["spent"].clone();
+        assert_eq!(own, left, "deed {deed} of {deeds}");
     }
 }
 

@@ -103,6 +103,36 @@ fn each_cause_has_an_error_of_its_own() {
 }
 
 #[test]
+fn a_call_counts_also_where_its_answer_does_not_come_or_can_t_be_read() {
+    let refused = Reply::Status(401, "x-a: 1", "{}");
+    for (replies, codes, lost) in [
+        (vec![Reply::Gone], &[0][..], 1),
+        (vec![Reply::Status(500, "x-a: 1", "{}")], &[0], 1),
+        (vec![Reply::Body("<html>".into())], &[75, 0], 1),
+        // A service that says that it did not take the call is paid for nothing.
+        (vec![Reply::Status(429, "retry-after: 0", "{}")], &[0], 0),
+        (vec![Reply::Status(400, "x-a: 1", "{}")], &[0], 0),
+        (vec![refused], &[77, 0], 0),
+    ] {
+        let home = app();
+        let context = format!("{replies:?}");
+        let service =
+            Service::start(Form::Chat, replies.into_iter().chain([Reply::Structured(good())]).collect());
+        home.models(&[("writer", &service)]);
+        for code in codes {
+            assert_eq!(home.planctl(&WORDS).code, *code, "{context}");
+        }
+        let view = home.json(&WORDS, 0);
+        assert_eq!(
+            (&view["spent"]["answers"], &view["spent"]["lost"]),
+            (&json!(1), &json!(lost)),
+            "{context}"
+        );
+        assert_eq!(service.calls().len(), 2, "{context}");
+    }
+}
+
+#[test]
 fn a_service_that_is_not_there_is_tried_again_and_named() {
     let home = app();
     let service = Service::start(Form::Chat, Vec::new());
@@ -116,6 +146,9 @@ fn a_service_that_is_not_there_is_tried_again_and_named() {
         said.err.contains("it can't be reached") && said.err.contains("goes on where it was"),
         "{said:?}"
     );
+    // Nothing was sent, so nothing counts.
+    home.models(&[("writer", &Service::start(Form::Chat, vec![Reply::Structured(good())]))]);
+    assert_eq!(home.json(&WORDS, 0)["spent"]["lost"], 0);
 }
 
 #[test]

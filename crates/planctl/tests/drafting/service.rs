@@ -29,6 +29,8 @@ pub enum Reply {
     Body(String),
     /// No answer, as long as the test lives.
     Silence,
+    /// No answer: the connection is closed.
+    Gone,
 }
 
 /// A call as it came.
@@ -126,6 +128,7 @@ fn serve(
     heard.calls.lock().unwrap().push(call);
     heard.came.notify_all();
     let (status, header, text) = match answered {
+        Some(Some((0, ..))) => return None,
         Some(Some(answered)) => answered,
         Some(None) => return Some(stream),
         None => (404, "x-none: 1".to_owned(), "{\"error\": {\"message\": \"no answer is left\"}}".to_owned()),
@@ -144,6 +147,7 @@ fn written(form: Form, reply: &Reply, asked: &Value) -> Option<(u16, String, Str
     let plain = "x-plain: 1".to_owned();
     let body = match reply {
         Reply::Silence => return None,
+        Reply::Gone => return Some((0, String::new(), String::new())),
         Reply::Status(status, header, body) => {
             return Some((*status, (*header).to_owned(), (*body).to_owned()));
         }

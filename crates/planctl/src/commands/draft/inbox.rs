@@ -22,9 +22,9 @@ const PROMPT: &str = "prompt";
 /// The place of a draft in the inbox.
 #[derive(Clone, Copy)]
 pub struct Inbox<'a> {
-    kept: &'a Kept<'a>,
+    pub(super) kept: &'a Kept<'a>,
     begun: &'a str,
-    goal: &'a str,
+    pub(super) goal: &'a str,
 }
 
 impl<'a> Inbox<'a> {

@@ -9,6 +9,7 @@ use planctl_api::wire::draft::{
 };
 use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule, Spending};
 
+use super::allowance::lost_words;
 use super::writer::{DraftWriter, dollars};
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, shell_word, styled};
 
@@ -56,6 +57,7 @@ pub(in crate::commands) fn spent_view(spent: Spending) -> DraftSpentView {
         input_tokens: spent.tokens.input,
         cached_tokens: spent.tokens.cached,
         output_tokens: spent.tokens.output,
+        lost: spent.lost,
         usd: spent.micro_usd.map(|micro| micro as f64 / 1e6),
     }
 }
@@ -276,6 +278,9 @@ pub(in crate::commands) fn spent_words(what: &str, spent: &DraftSpentView) -> St
     }
     if spent.unmetered > 0 {
         words.push_str(&format!(", {} unmetered", spent.unmetered));
+    }
+    if spent.lost > 0 {
+        words.push_str(&format!(", {}", lost_words(spent.lost)));
     }
     words
 }

@@ -1,20 +1,20 @@
-//! The writer of a draft: a model, an agent, or a pattern; and the budget that its answers count against.
+//! The writer of a draft: a model, an agent, or a pattern.
 
 use std::time::Duration;
 
 use planctl_api::wire::HeldPromptView;
 use planctl_config::{Agent, Config, ModelApi};
-use planctl_engine::Budget;
+use planctl_engine::{Budget, Usage};
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_lang::budget_of;
-use planctl_planner::{Answer, Prompt, Spending, Tokens, tokens_of};
-use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, reading_program};
+use planctl_planner::{Answer, Charge, Prompt, Tokens};
+use planctl_server::agent_answer::{AgentAnswerError, AgentUsage, Question, ask_agent, reading_program};
 use planctl_server::probe::isolation_of;
 
-use super::inbox::Inbox;
+use super::allowance::{Allowance, Metered};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::model::{self, Model};
+use crate::model::{Account as _, Model};
 use crate::show;
 use crate::stop::Stop;
 
@@ -60,7 +60,7 @@ impl DraftWriter {
         &self,
         context: &Context,
         prompt: &Prompt,
-        allowance: &Allowance<'_>,
+        allowance: &mut Allowance<'_, impl Metered>,
         stop: &mut Stop,
     ) -> Result<Answer, Failure> {
         match self {
@@ -69,9 +69,7 @@ impl DraftWriter {
             }
             DraftWriter::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
             DraftWriter::Agent(agent, within) => {
-                allowance.open(0, None)?;
-                let prompt = prompt.whole();
-                ask_an_agent(context, agent, *within, prompt, allowance, stop).await
+                ask_an_agent(context, agent, *within, prompt.whole(), allowance, stop).await
             }
         }
     }
@@ -96,26 +94,25 @@ pub async fn ask_model(
     context: &Context,
     model: &Model,
     prompt: &Prompt,
-    allowance: &Allowance<'_>,
+    allowance: &mut Allowance<'_, impl Metered>,
     stop: &mut Stop,
 ) -> Result<Answer, Failure> {
-    let most = Tokens { input: prompt.tokens(), cached: 0, output: model.tokens_max() };
-    let tokens = most.input.saturating_add(most.output);
-    allowance.open(tokens, model.cost(most))?;
+    let most = model.most(prompt);
+    allowance.open(most)?;
     if model.asks_person() {
         let view = HeldPromptView {
             digest: model.digest(prompt).as_str().to_owned(),
             name: model.name().to_owned(),
             model: model.model().to_owned(),
             url: model.endpoint().to_owned(),
-            tokens,
+            tokens: most.tokens.map_or(0, |most| most.all()),
             text: Some(prompt.whole()),
         };
         allowance.inbox.clear_prompt(view, allowance.prompt).await?;
     }
     let say = |line: &str| context.say(line);
     tokio::select! {
-        answer = model.ask(prompt, &say) => answer.map_err(|error| model::failure(model, &error)),
+        answer = model.ask(prompt, &say, allowance) => answer,
         exit = stop.wait_for_signal() => Err(stopped_failure(exit)),
     }
 }
@@ -125,7 +122,7 @@ async fn ask_an_agent(
     agent: &Agent,
     within: Duration,
     prompt: String,
-    allowance: &Allowance<'_>,
+    allowance: &mut Allowance<'_, impl Metered>,
     stop: &mut Stop,
 ) -> Result<Answer, Failure> {
     let failed =
@@ -135,7 +132,9 @@ async fn ask_an_agent(
     let config = &context.config()?.config;
     let isolation = isolation_of(config, &spawner, &state_dir).await;
     let isolation = isolation.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-    let (tokens, money) = allowance.left();
+    // An agent may use what is left.
+    let most = allowance.left();
+    allowance.enter(most).await?;
     let question = Question {
         agent,
         about: "plan-draft",
@@ -145,8 +144,8 @@ async fn ask_an_agent(
         state_dir: &state_dir,
         prompt,
         within,
-        budget_tokens: tokens,
-        budget_micro_usd: money,
+        budget_tokens: most.tokens.map(|most| most.all()),
+        budget_micro_usd: most.micro_usd,
     };
     let mut exit = None;
     let cancelled = async { exit = Some(stop.wait_for_signal().await) };
@@ -155,15 +154,28 @@ async fn ask_an_agent(
     if let Some(exit) = exit {
         return Err(stopped_failure(exit));
     }
-    let said = answered.map_err(|error| agent_failure(agent, &error))?;
-    let mut answer = Answer::new(&said.text);
-    answer.tokens = said.usage.as_ref().map(|usage| Tokens {
+    let said = match answered {
+        Ok(said) => said,
+        Err(error) => {
+            match error.usage() {
+                AgentUsage::None => allowance.strike().await?,
+                AgentUsage::Reported(usage) => allowance.ended(charge(usage)).await?,
+            }
+            return Err(agent_failure(agent, &error));
+        }
+    };
+    allowance.answered();
+    let Charge { tokens, micro_usd } = charge(said.usage.as_ref());
+    Ok(Answer { tokens, micro_usd, ..Answer::new(&said.text) })
+}
+
+fn charge(usage: Option<&Usage>) -> Charge {
+    let tokens = usage.map(|usage| Tokens {
         input: usage.input_tokens,
         cached: usage.cached_input_tokens,
         output: usage.output_tokens,
     });
-    answer.micro_usd = said.usage.and_then(|usage| usage.micro_usd);
-    Ok(answer)
+    Charge { tokens, micro_usd: usage.and_then(|usage| usage.micro_usd) }
 }
 
 /// Says that a person stopped it.
@@ -176,7 +188,7 @@ fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
     match error {
         AgentAnswerError::Missing(missing) => Failure::new(Exit::NotFound, message).help(missing.help()),
         AgentAnswerError::Permissions(_) => Failure::new(Exit::Denied, message),
-        AgentAnswerError::Overran(_) => {
+        AgentAnswerError::Overran(..) => {
             Failure::new(Exit::Temporary, message).help("allow more: --within 20m")
         }
         AgentAnswerError::Faulted(_)
@@ -211,60 +223,6 @@ pub fn budget<'m>(
         return Err(Failure::new(Exit::Configuration, message).help("set [prices.\"MODEL\"] in planctl.toml"));
     }
     Ok(budget)
-}
-
-/// The things that a person allows a draft: its budget, and a prompt that may be sent.
-pub struct Allowance<'a> {
-    /// The limits.
-    pub budget: &'a Budget,
-    /// The usage so far.
-    pub spent: Spending,
-    /// The digest of the prompt that the person approved beforehand.
-    pub prompt: Option<&'a str>,
-    /// The place where a prompt waits for a person.
-    pub inbox: Inbox<'a>,
-}
-
-impl Allowance<'_> {
-    /// Makes sure that one more answer of so many tokens fits.
-    fn open(&self, tokens: u64, micro_usd: Option<u64>) -> Result<(), Failure> {
-        let over = |what: String| {
-            Failure::new(Exit::Budget, format!("the budget does not suffice for one more answer: {what}"))
-                .help("allow more: --budget; the same command then goes on where it was")
-        };
-        let used = self.spent.all_tokens();
-        if let Some(limit) = self.budget.tokens
-            && used.saturating_add(tokens.max(1)) > limit
-        {
-            let (used, need, limit) = (show::tokens(used), show::tokens(tokens), show::tokens(limit));
-            return Err(over(format!(
-                "{used} tokens are used, up to {need} more are needed, and {limit} are allowed"
-            )));
-        }
-        if let Some(limit) = self.budget.micro_usd {
-            let used = self.spent.micro_usd.unwrap_or(0);
-            if used.saturating_add(micro_usd.unwrap_or(0).max(1)) > limit {
-                let (used, need, limit) = (dollars(used), dollars(micro_usd.unwrap_or(0)), dollars(limit));
-                return Err(over(format!(
-                    "{used} is used, up to {need} more is needed, and {limit} is allowed"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes sure that the vectors of these texts fit.
-    pub fn open_for_texts(&self, model: &Model, texts: &[String]) -> Result<(), Failure> {
-        let tokens = texts.iter().map(|text| tokens_of(text)).sum();
-        self.open(tokens, model.cost(Tokens { input: tokens, ..Tokens::default() }))
-    }
-
-    fn left(&self) -> (Option<u64>, Option<u64>) {
-        let tokens = self.budget.tokens.map(|limit| limit.saturating_sub(self.spent.all_tokens()));
-        let money =
-            self.budget.micro_usd.map(|limit| limit.saturating_sub(self.spent.micro_usd.unwrap_or(0)));
-        (tokens, money)
-    }
 }
 
 /// Returns money as people say it.

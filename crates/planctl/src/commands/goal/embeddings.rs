@@ -9,7 +9,7 @@ use super::super::draft::kept::Kept;
 use super::super::draft::writer::stopped_failure;
 use super::resolve::{Asked, Record};
 use crate::failure::Failure;
-use crate::model::{self, Model};
+use crate::model::Model;
 use crate::stop::Stop;
 
 /// How many texts one call asks for.
@@ -46,10 +46,10 @@ pub(super) async fn vectors(
         texts.iter().filter(|text| !known.contains_key(digest_of_text(text).as_str())).cloned().collect();
     let mut stop = Stop::listen()?;
     for batch in missing.chunks(TEXTS_AT_ONCE) {
-        asked.allowance(own, record).open_for_texts(model, batch)?;
         let say = |line: &str| own.database.context().say(line);
+        let mut allowance = asked.allowance(own, record);
         let embedded = tokio::select! {
-            embedded = model.embed(batch, &say) => embedded.map_err(|error| model::failure(model, &error))?,
+            embedded = model.embed(batch, &say, &mut allowance) => embedded?,
             exit = stop.wait_for_signal() => return Err(stopped_failure(exit)),
         };
         known.extend(batch.iter().map(|text| digest_of_text(text).to_string()).zip(embedded.vectors));

@@ -11,17 +11,18 @@ use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
     Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
     PlannedStep, Prompt, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
-    Spending, Tool, Verified, Went, key_of, planned, type_of, verified, write_plan,
+    Spending, Tool, Unanswered, Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
 use planctl_server::library::Library;
 use serde::{Deserialize, Serialize};
 
+use super::super::draft::allowance::{Allowance, Metered};
 use super::super::draft::database::DraftDatabase;
 use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
-use super::super::draft::writer::{self, Allowance, DraftWriter};
+use super::super::draft::writer::{self, DraftWriter};
 use super::super::{Context, editing};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
@@ -55,9 +56,21 @@ pub(super) struct Record {
     /// The budget that the plan gets.
     #[serde(default)]
     budget: Option<String>,
-    /// The usage since the goal is in pieces.
+    /// The usage of answers since the goal is in pieces.
     #[serde(default)]
     pub(super) spent: Spending,
+    #[serde(default)]
+    unanswered: Unanswered,
+}
+
+impl Metered for Record {
+    fn spent(&self) -> Spending {
+        self.spent.with(&self.unanswered)
+    }
+
+    fn unanswered_mut(&mut self) -> &mut Unanswered {
+        &mut self.unanswered
+    }
 }
 
 /// The writer that a goal asks, what it may use, and the prompt that may be sent to it.
@@ -72,21 +85,26 @@ pub(super) struct Asked<'a> {
     pub(super) before: Spending,
 }
 
-impl<'a> Asked<'a> {
-    /// Returns what is left for one more answer.
-    pub(super) fn allowance(&self, kept: &'a Kept<'_>, record: &Record) -> Allowance<'a> {
+impl Asked<'_> {
+    /// Returns the account of one more answer.
+    pub(super) fn allowance<'a>(
+        &'a self,
+        kept: &'a Kept<'a>,
+        record: &'a mut Record,
+    ) -> Allowance<'a, Record> {
         Allowance {
             budget: self.budget,
-            spent: self.before.and(record.spent),
+            before: self.before,
             prompt: self.send,
             inbox: Inbox::of(kept, self.begun, self.goal),
+            record,
         }
     }
 
     /// Asks the writer for one answer; the caller stores it with its price.
     pub(super) async fn ask(
         &self,
-        (kept, record): (&'a Kept<'_>, &mut Record),
+        (kept, record): (&Kept<'_>, &mut Record),
         prompt: &Prompt,
         (does, no_writer): (&str, &str),
     ) -> Result<planctl_planner::Answer, Failure> {
@@ -97,8 +115,8 @@ impl<'a> Asked<'a> {
         let context = kept.database.context();
         let name = writer.name().unwrap_or_default();
         context.say(&format!("{} {does} …", show::safe(&name)));
-        let allowance = self.allowance(kept, record);
-        let answer = writer.ask(context, prompt, &allowance, &mut Stop::listen()?).await?;
+        let mut allowance = self.allowance(kept, record);
+        let answer = writer.ask(context, prompt, &mut allowance, &mut Stop::listen()?).await?;
         record.spent.add(answer.tokens, answer.micro_usd);
         Ok(answer)
     }
@@ -172,7 +190,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     record.planned = Some(planned.clone());
     kept.write(&record)?;
     ask_in_inbox(&kept, &mut record, &source.goal, &asks).await?;
-    let spent = breakdown.spent().and(record.spent);
+    let spent = breakdown.spent().and(record.spent());
     let questions = (asks.as_slice(), &record.asked);
     let mut view = resolved::view(&source.goal, &planned, &verified, questions, file.as_deref(), spent);
     if let (Some(run), Some(_)) = (&args.repair, &file) {
