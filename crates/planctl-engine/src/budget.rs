@@ -8,6 +8,7 @@ use crate::time::Timestamp;
 
 /// The limits of a run; a part that is absent has no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Tokens, input and output together.
     pub tokens: Option<u64>,

@@ -11,6 +11,7 @@ use crate::tier::Tier;
 
 /// A shell command and the exit code it must give.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Contract {
     /// The script for `bash --noprofile --norc -p -c`, byte for byte as approved.
     pub command: String,
@@ -36,6 +37,7 @@ pub struct Contract {
 
 /// A question about the work that the harness puts to a model or an agent (P-71).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Judge {
     /// The question, as approved.
     pub question: String,

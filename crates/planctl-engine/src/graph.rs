@@ -44,6 +44,7 @@ pub struct Graph {
 
 /// The parts a graph is made of, as they are stored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GraphParts {
     /// The plan's title.
     pub title: String,
@@ -69,6 +70,7 @@ pub struct GraphParts {
 
 /// A node without whose pass no run of the graph succeeds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Goal {
     /// The node. One that was never visited is unmet (DOT G4).
     pub node: NodeId,
@@ -79,6 +81,7 @@ pub struct Goal {
 
 /// The limits of every run of a graph, so that each ends or is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Attempts of all nodes together (A49).
     pub attempts: u32,

@@ -74,7 +74,7 @@ impl Observation {
 
 /// A plan's check of an observation (H-25 to H-29). Letter case counts for nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "check", content = "value", rename_all = "snake_case")]
+#[serde(tag = "check", content = "value", rename_all = "snake_case", deny_unknown_fields)]
 pub enum OutputCheck {
     /// The output has this text in it.
     OutputContains(String),

@@ -83,6 +83,7 @@ impl fmt::Display for Responder {
 
 /// One PACE level above the primary, with its responder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PaceLevel {
     /// The level; never the primary, which is the step's own role.
     pub level: Level,

@@ -1,5 +1,8 @@
 //! A thousand random conversations, checked against the reference model and the invariants.
 
+#[path = "simulate/newer.rs"]
+mod newer;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 

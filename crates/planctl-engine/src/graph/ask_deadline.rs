@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The time in which an ask has to be answered, and the answer that the text of the plan gives after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AskDeadline {
     /// How long the ask waits.
     pub after: Duration,

@@ -8,6 +8,7 @@ use crate::ids::NodeId;
 
 /// A way from one node to another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Edge {
     /// Where it leaves.
     pub from: NodeId,
@@ -34,6 +35,7 @@ pub struct Edge {
 
 /// How a run begins anew.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Restart {
     /// Names of the context that the next epoch keeps; all others are forgotten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -15,6 +15,7 @@ use crate::pace::{Level, PaceLevel};
 
 /// One place in the graph.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Node {
     /// Its name, unique in the graph.
     pub id: NodeId,
@@ -44,6 +45,7 @@ pub struct Node {
 
 /// The confirmation that a person is asked for after a task's work.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Confirmation {
     /// The question; its last option is the refusal, each of the others confirms the work.
     pub question: Question,
@@ -57,7 +59,7 @@ pub struct Confirmation {
 
 /// The work of a node when it is entered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum NodeKind {
     /// Where a run begins; holds it until the plan is approved.
     Start,
@@ -94,6 +96,7 @@ pub enum NodeKind {
 
 /// Another plan, carried out as a run of its own under this run's claim of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SubPlan {
     /// The plan's file, relative to the workspace.
     pub path: String,
@@ -151,6 +154,7 @@ impl ChildApproval {
 
 /// A command without an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Call {
     /// The command, and the exit code it must give.
     pub contract: Contract,
@@ -175,6 +179,7 @@ pub struct Call {
 
 /// How the way on is chosen.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Choice {
     /// A description of the decision, for people (G-26).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,6 +192,7 @@ pub struct Choice {
 
 /// A question that the plan itself asks a person.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
     /// The question.
     pub text: String,
@@ -203,6 +209,7 @@ pub struct Question {
 
 /// The answer that counts when nobody gave one in time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DefaultAnswer {
     /// After how long.
     pub after: Duration,
@@ -212,6 +219,7 @@ pub struct DefaultAnswer {
 
 /// Where branches begin.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fork {
     /// Where its branches meet, which begins anew whenever the fork is entered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -227,6 +235,7 @@ pub struct Fork {
 
 /// Where branches end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Join {
     /// How many suffice.
     pub policy: JoinPolicy,
@@ -408,6 +417,7 @@ pub struct Gated<'g> {
 
 /// A step as its author wrote it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Task {
     /// The step's number in the plan, from 1.
     pub step: u32,
@@ -460,7 +470,7 @@ pub enum WorkKind {
 
 /// Something a worker is given to read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Subscription {
     /// A file or glob relative to the workspace.
     File {

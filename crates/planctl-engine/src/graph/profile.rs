@@ -9,6 +9,7 @@ use crate::ids::ItemId;
 
 /// A node's requests to the agent that works on it (DOT A13, G-52): hints for the worker, which decide nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The name of a set of tools or settings that the worker knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +36,7 @@ pub struct Profile {
 
 /// The part of the run that an agent is told beside its task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Carry {
     /// How much of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,6 +112,7 @@ impl Fidelity {
 
 /// How long a node that failed waits before it is tried again (DOT R2): longer each time, up to a minute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Backoff {
     /// The longest wait before the second attempt, in milliseconds.
     pub initial_ms: u32,
