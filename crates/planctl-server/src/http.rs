@@ -295,12 +295,13 @@ fn json<T: Serialize>(value: &T) -> Answer {
     Ok(json_with(StatusCode::OK, value))
 }
 
-/// Answers with JSON whose invisible and direction-changing characters are escapes.
+/// Answers with a line of JSON whose invisible and direction-changing characters are escapes.
 pub(crate) fn json_with<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_string(value) {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, "application/json")];
-            (status, kind, planctl_lang::json_escaped(text)).into_response()
+            // The prompt of a shell in which a person types curl begins in a line of its own.
+            (status, kind, planctl_lang::json_escaped(text) + "\n").into_response()
         }
         Err(error) => {
             tracing::error!(%error, "an answer can't be written");
