@@ -266,7 +266,7 @@ impl Client {
                 let path = planctl_server::check::plan_path(Path::new(given), Path::new(&self.workspace));
                 match self.run_named(&path).await {
                     // The message names the text that the person typed, not the path made of it.
-                    Err(failure) if failure.exit == Exit::NotFound => Err(missing),
+                    Err(failure) if failure.exit == Exit::NotFound => Err(about_number(missing, given)),
                     found => found,
                 }
             }
@@ -522,6 +522,21 @@ pub fn run_of(ask: &AskView) -> Result<Handle, Failure> {
         None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, not of a run", ask.id))
             .next(format!("planctl approvals show {}", ask.id))),
     }
+}
+
+/// Says whether a word is a number, as people see numbers of steps and of asks.
+pub fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Adds, where a number was typed for a run, what else it may be the number of.
+fn about_number(missing: Failure, given: &str) -> Failure {
+    if !is_number(given) {
+        return missing;
+    }
+    missing.help(format!(
+        "`planctl ls` lists the names of runs; of step {given}: planctl why {given}; of ask {given}: planctl approvals show {given}"
+    ))
 }
 
 fn attempt_query(step: Option<u32>, attempt: Option<u16>) -> Vec<(&'static str, String)> {

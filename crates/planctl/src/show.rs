@@ -14,7 +14,7 @@ mod folding;
 mod list;
 
 pub use folding::{commands, folded, folded_in, paragraphs, paragraphs_in};
-pub use list::{Cell, list, wrapped};
+pub use list::{Cell, Column, list, list_of, wrapped};
 pub use planctl_api::words::{
     LEFT_ALONE, age, ago, brief, budget, bytes, caveat, cost, counted, day_budget, is_left_alone,
     is_of_guard, last_lines, level, plan, plan_block, policy, printed_block, run_state, safe, safe_block,

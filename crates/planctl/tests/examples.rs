@@ -11,8 +11,12 @@ use serde_json::Value;
 
 #[path = "examples/patterns.rs"]
 mod patterns;
+#[path = "examples/recommended.rs"]
+mod recommended;
 #[path = "examples/starters.rs"]
 mod starters;
+#[path = "examples/tried.rs"]
+mod tried;
 
 /// A home of one test, with a workspace and a database of its own.
 struct Home {

@@ -26,6 +26,8 @@ mod picture;
 mod scene;
 #[path = "readme/terminal.rs"]
 mod terminal;
+#[path = "readme/typed.rs"]
+mod typed;
 use page::{Page, Piece};
 use scene::Scene;
 

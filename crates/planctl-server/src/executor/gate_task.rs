@@ -29,6 +29,8 @@ impl Executor {
     ) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_flight.hold(&claimed.item.id);
         let claimed = &self.in_its_place(claimed).await?;
+        // A gate may follow the verdict of another under its slot.
+        slot.reacquire().await;
         match claimed.item.work {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
                 return self.checkpoint(claimed, purpose, slot).await;
@@ -59,6 +61,7 @@ impl Executor {
                 }
             }
         };
+        slot.release_while_storing();
         self.store_outputs(&outputs).await?;
         let found = match found {
             HarnessResult::Evidence(evidence) if is_rehearsal(claimed) => HarnessResult::Rehearsed(evidence),

@@ -1,4 +1,5 @@
-//! Slots for gates: how many this process runs at once. A gate that waits for its workspace occupies none.
+//! Slots for gates: how many this process runs at once. A gate that waits for its workspace occupies none, nor does one whose
+//! contract has ended.
 //!
 //! A gate whose workspace is in use gives its slot back while it waits, so that gates of other workspaces have it. Of a run
 //! that works in one place no second one is claimed meanwhile: it could only wait behind the first. Nor is one claimed
@@ -95,6 +96,8 @@ pub(crate) struct Slot {
     work: Option<watch::Receiver<bool>>,
     slots: Option<GateSlots>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Says that others have its slot.
+    is_released: AtomicBool,
     is_waiting: AtomicBool,
     is_on_its_way: AtomicBool,
 }
@@ -109,8 +112,16 @@ impl Slot {
         work: Option<watch::Receiver<bool>>,
     ) -> Slot {
         let permit = Mutex::new(Some(permit));
-        let (is_waiting, is_on_its_way) = (AtomicBool::new(false), AtomicBool::new(false));
-        Slot { stop, cut, work, slots: Some(slots), permit, is_waiting, is_on_its_way }
+        Slot {
+            stop,
+            cut,
+            work,
+            slots: Some(slots),
+            permit,
+            is_released: AtomicBool::new(false),
+            is_waiting: AtomicBool::new(false),
+            is_on_its_way: AtomicBool::new(false),
+        }
     }
 
     /// Returns the share of an item in a process that works on one run only.
@@ -121,6 +132,7 @@ impl Slot {
             work: Some(stop.clone()),
             slots: None,
             permit: Mutex::new(None),
+            is_released: AtomicBool::new(false),
             is_waiting: AtomicBool::new(false),
             is_on_its_way: AtomicBool::new(false),
         }
@@ -167,17 +179,38 @@ impl Slot {
     /// in that workspace.
     pub(crate) fn release_while_waiting(&self, run: Option<RunId>) -> WaitingGate<'_> {
         self.is_waiting.store(true, Ordering::Relaxed);
-        let mut released_slot = false;
-        if let Some(slots) = &self.slots {
-            if let Some(run) = run {
-                *slots.lock().entry(run).or_default() += 1;
-            }
-            if let Ok(waiting) = slots.waiting.clone().try_acquire_owned() {
-                self.put_permit(waiting);
-                released_slot = true;
-            }
+        if let (Some(slots), Some(run)) = (&self.slots, run) {
+            *slots.lock().entry(run).or_default() += 1;
         }
-        WaitingGate { slot: self, run, released_slot }
+        self.release();
+        WaitingGate { slot: self, run }
+    }
+
+    /// Lets another gate run while this one's verdict is stored. Where work may follow under the same slot, it stays its own.
+    pub(crate) fn release_while_storing(&self) {
+        if self.work.is_none() {
+            self.release();
+        }
+    }
+
+    /// Gives the slot to others. Who waits until nothing is under way waits for this item all the same.
+    fn release(&self) {
+        let waiting = self.slots.as_ref().and_then(|slots| slots.waiting.clone().try_acquire_owned().ok());
+        if let Some(waiting) = waiting {
+            self.put_permit(waiting);
+            self.is_released.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for a slot again where it was given to others.
+    pub(crate) async fn reacquire(&self) {
+        // Gates that have a slot run, and wait for nobody.
+        if let Some(slots) = self.slots.as_ref().filter(|_| self.is_released.load(Ordering::Relaxed))
+            && let Ok(slot) = slots.acquire().await
+        {
+            self.put_permit(slot);
+            self.is_released.store(false, Ordering::Relaxed);
+        }
     }
 
     fn put_permit(&self, permit: OwnedSemaphorePermit) {
@@ -189,18 +222,12 @@ impl Slot {
 pub(crate) struct WaitingGate<'a> {
     slot: &'a Slot,
     run: Option<RunId>,
-    released_slot: bool,
 }
 
 impl WaitingGate<'_> {
     /// Waits for a slot again, once the workspace is the gate's own.
     pub(crate) async fn reacquire(self) {
-        // Gates that have a slot run, and wait for nobody.
-        if let Some(slots) = self.slot.slots.as_ref().filter(|_| self.released_slot)
-            && let Ok(slot) = slots.acquire().await
-        {
-            self.slot.put_permit(slot);
-        }
+        self.slot.reacquire().await;
     }
 }
 
@@ -215,5 +242,48 @@ impl Drop for WaitingGate<'_> {
                 waited_in.remove(&run);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    async fn slot(slots: &GateSlots, work: Option<watch::Receiver<bool>>) -> Slot {
+        let never = watch::channel(false).1;
+        Slot::new(slots.clone(), slots.acquire().await.unwrap(), never.clone(), never, work)
+    }
+
+    #[tokio::test]
+    async fn a_gate_whose_verdict_is_stored_leaves_its_slot_to_others_and_is_under_way_all_the_same() {
+        let slots = GateSlots::new(1);
+        let first = slot(&slots, None).await;
+        assert!(slots.acquire().now_or_never().is_none());
+        first.release_while_storing();
+        let second = slot(&slots, None).await;
+        assert!(first.reacquire().now_or_never().is_none(), "the slot is the second gate's");
+        drop(second);
+        assert!(slots.wait_until_idle().now_or_never().is_none(), "the first verdict is not stored");
+        drop(first);
+        assert!(slots.wait_until_idle().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_follows_under_the_same_slot_waits_for_a_slot_again() {
+        let slots = GateSlots::new(1);
+        let first = slot(&slots, None).await;
+        first.release_while_storing();
+        first.reacquire().await;
+        assert!(slots.is_full());
+    }
+
+    #[tokio::test]
+    async fn a_slot_under_which_work_may_follow_is_not_given_to_others() {
+        let slots = GateSlots::new(1);
+        let first = slot(&slots, Some(watch::channel(false).1)).await;
+        first.release_while_storing();
+        assert!(slots.is_full());
     }
 }

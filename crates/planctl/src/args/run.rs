@@ -200,7 +200,8 @@ pub enum RunVerb {
     /// Explains why a run, or one of its steps, is where it is
     #[command(before_help = "Examples:
   planctl why                 the step that holds the newest run, or its last one
-  planctl why fix-3 2         step 2: what happened, which edges it had, and why one was taken
+  planctl why 2               step 2 of the newest run: what happened, which edges it had, and why one was taken
+  planctl why fix-3 2         the same of a run by its name
   planctl why fix-3 Commit    the same by a step's title, or a node's name")]
     Why {
         /// The run: its name, the beginning of it, `@last`, or a plan's path

@@ -136,4 +136,6 @@ pub fn trust(context: &Context, dir: &Path) -> Answer {
 }
 
 #[cfg(test)]
+mod named;
+#[cfg(test)]
 mod reference;

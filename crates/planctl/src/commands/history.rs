@@ -7,7 +7,8 @@ use planctl_engine::view::Form;
 
 use super::Context;
 use super::run::until_stopped;
-use crate::client::Client;
+use super::standing::next_of;
+use crate::client::{self, Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
 use crate::gutter;
@@ -124,27 +125,58 @@ fn attention(step: &StepView) -> u8 {
 pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    let handle = client.find(run).await?;
-    let mut stopped = None;
-    let view = match step {
-        Some(step) => client.why(handle, step).await?,
-        None => {
-            let run = client.status(handle).await?;
-            let is_stopped = matches!(run.state, RunState::Cancelled | RunState::Paused);
-            stopped = run.reason.clone().filter(|_| is_stopped);
-            let Some(step) = run.steps.iter().max_by_key(|step| attention(step)) else {
-                return Err(Failure::not_found(format!("{} has no steps", show::safe(&run.run))));
-            };
-            client.why(handle, &step.node).await?
-        }
+    let (handle, step) = run_and_step(&client, run, step).await?;
+    let run = client.status(handle).await?;
+    let holding = || run.steps.iter().max_by_key(|step| attention(step)).map(|step| step.node.as_str());
+    let Some(name) = step.or_else(holding) else {
+        return Err(Failure::not_found(format!("{} has no steps", show::safe(&run.run))));
     };
+    let view = client.why(handle, name).await?;
     if is_json {
         show::print_json(&view)?;
         return Ok(Exit::Yes);
     }
-    let stopped = stopped.map(|reason| format!("{} was {}\n", show::safe(&view.run), show::safe(&reason)));
-    show::print(&show::folded(&(stopped.unwrap_or_default() + &draw_why(&view))))?;
+    let is_stopped = matches!(run.state, RunState::Cancelled | RunState::Paused) && step.is_none();
+    let stopped = run.reason.as_ref().filter(|_| is_stopped);
+    let stopped = stopped.map(|reason| format!("{} was {}\n", show::safe(&view.run), show::safe(reason)));
+    // The answer to a step's own ask, else what the run needs.
+    let own = view.next.as_ref().map(|next| show::safe_block(&next::words(next)));
+    let next = own.or_else(|| next_of(&run).filter(|_| step.is_none() || is_open(&view.step)));
+    let next = next.map(|next| format!("{} {next}\n", styled(BOLD, "next:")));
+    let text = [stopped.unwrap_or_default(), draw_why(&view), next.unwrap_or_default()].concat();
+    show::print(&show::folded(&text))?;
     Ok(Exit::Yes)
+}
+
+/// Finds the run and the step that are meant: a number alone is a step of the newest run, as lists of steps have it.
+async fn run_and_step<'w>(
+    client: &Client,
+    run: &'w str,
+    step: Option<&'w str>,
+) -> Result<(Handle, Option<&'w str>), Failure> {
+    match client.find(run).await {
+        Err(missing) if missing.exit == Exit::NotFound && step.is_none() && client::is_number(run) => {
+            Ok((client.find("@last").await?, Some(run)))
+        }
+        found => Ok((found?, step)),
+    }
+}
+
+/// Says whether a step was entered and is not settled.
+fn is_open(step: &StepView) -> bool {
+    match step.state {
+        StepState::Ready
+        | StepState::Working
+        | StepState::Checking
+        | StepState::Resting
+        | StepState::Waiting
+        | StepState::Failed => true,
+        StepState::Pending
+        | StepState::Passed
+        | StepState::Skipped
+        | StepState::Waived
+        | StepState::Warned => false,
+    }
 }
 
 /// Explains a step: its events by attempt, and under each edge that was chosen the others that there were.
@@ -187,9 +219,6 @@ fn draw_why(view: &WhyView) -> String {
         {
             choice.looked.iter().for_each(|edge| text.push_str(&draw_looked_edge(edge, &choice.by)));
         }
-    }
-    if let Some(next) = &view.next {
-        text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe_block(&next::words(next))));
     }
     text
 }

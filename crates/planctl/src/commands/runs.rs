@@ -9,7 +9,7 @@ use crate::args::RunFilter;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress::{self, Look};
-use crate::show::{self, BOLD, Cell, styled};
+use crate::show::{self, BOLD, Cell, Column, styled};
 
 pub async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool) -> Answer {
     let is_json = context.is_json()?;
@@ -148,19 +148,20 @@ fn run_table(context: &Context, runs: &[RunSummary], all: bool) -> String {
         }
         cells
     };
+    // By their use: the place of a run, and what it waits for, are what a list is read for.
     let columns = [
-        ("RUN", true),
-        ("STATE", true),
-        ("PROGRESS", true),
-        ("WAITING ON", true),
-        ("AGE", true),
-        ("ENDED", has_ended),
-        ("SPENT", has_cost),
-        ("PLAN", true),
-        ("WORKSPACE", all),
+        (Column::whole("RUN"), true),
+        (Column::whole("STATE"), true),
+        (Column::whole("PROGRESS").left_out(4), true),
+        (Column::cut("WAITING ON"), true),
+        (Column::whole("AGE").left_out(1), true),
+        (Column::whole("ENDED").left_out(2), has_ended),
+        (Column::whole("SPENT").left_out(3), has_cost),
+        (Column::cut("PLAN").left_out(5), true),
+        (Column::cut("WORKSPACE").left_out(6), all),
     ];
-    let header: Vec<&str> = columns.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
-    show::list(&header, runs.iter().map(row).collect())
+    let header = columns.into_iter().filter_map(|(column, is_there)| is_there.then_some(column));
+    show::list_of(&header.collect::<Vec<Column>>(), runs.iter().map(row).collect())
 }
 
 /// The part of a budget from which on a list shows what was spent.

@@ -30,42 +30,99 @@ impl From<&str> for Cell {
     }
 }
 
+/// A column of a list, and what happens to it where the terminal is too narrow for all.
+#[derive(Clone, Copy)]
+pub struct Column {
+    name: &'static str,
+    /// Says that its cells may be cut before any others.
+    is_cut: bool,
+    /// Its place among the columns that are left out, where it is one of them.
+    left_out: Option<u8>,
+}
+
+impl Column {
+    /// Returns a column that stays whole as long as there is another way.
+    pub fn whole(name: &'static str) -> Column {
+        Column { name, is_cut: false, left_out: None }
+    }
+
+    /// Returns a column whose cells may be cut.
+    pub fn cut(name: &'static str) -> Column {
+        Column { name, is_cut: true, left_out: None }
+    }
+
+    /// Lets it be left out where the list is too wide: the lowest place first.
+    #[must_use]
+    pub fn left_out(self, place: u8) -> Column {
+        Column { left_out: Some(place), ..self }
+    }
+}
+
 /// Draws a list: a line for each row, cut to the width of the terminal.
-pub fn list(header: &[&str], rows: Vec<Vec<Cell>>) -> String {
+pub fn list(header: &[&'static str], rows: Vec<Vec<Cell>>) -> String {
+    list_of(&header.iter().copied().map(Column::cut).collect::<Vec<Column>>(), rows)
+}
+
+/// Draws a list of columns that matter more and less.
+pub fn list_of(header: &[Column], rows: Vec<Vec<Cell>>) -> String {
     list_in(header, rows, columns().unwrap_or(usize::MAX))
 }
 
 /// The least width to which a column is cut.
 const COLUMN_MIN: usize = 4;
+/// The width below which others are left out before a column is cut further.
+const READABLE: usize = 12;
 /// The least width to which sentences are broken.
 const SENTENCE_MIN: usize = 24;
 /// How far columns are apart.
 pub(super) const GAP: usize = 2;
 
-fn list_in(header: &[&str], rows: Vec<Vec<Cell>>, columns: usize) -> String {
-    let head: Vec<Cell> = header.iter().map(|name| Cell::from(*name)).collect();
+fn list_in(header: &[Column], rows: Vec<Vec<Cell>>, columns: usize) -> String {
+    let head: Vec<Cell> = header.iter().map(|column| Cell::from(column.name)).collect();
     let lines: Vec<Vec<Cell>> = std::iter::once(head).chain(rows).collect();
     let width = |at: usize| lines.iter().map(|cells| cells[at].text.width()).max().unwrap_or(0);
-    let mut widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-    // The widest gives way first, so that short columns stay whole.
-    while total(&widths) > columns
-        && let Some(widest) = widths.iter_mut().max().filter(|width| **width > COLUMN_MIN)
-    {
-        *widest -= 1;
-    }
+    let shown = shown_columns(header, &(0..header.len()).map(width).collect::<Vec<usize>>(), columns);
     let mut text = String::new();
     for cells in &lines {
         let mut line = String::new();
-        for (at, cell) in cells.iter().enumerate() {
-            let shown = fitted(&cell.text, widths[at]);
-            let pad = if at + 1 == cells.len() { 0 } else { widths[at] - shown.width() + GAP };
-            line.push_str(&format!("{}{}", styled_if(cell.style, &shown), " ".repeat(pad)));
+        for (at, width) in &shown {
+            let cell = &cells[*at];
+            let cut = fitted(&cell.text, *width);
+            let pad = width - cut.width() + GAP;
+            line.push_str(&format!("{}{}", styled_if(cell.style, &cut), " ".repeat(pad)));
         }
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
+}
+
+/// Returns the columns that are shown in so much room, each with its width. First columns are left out, then those are cut that may
+/// be, and only then the others.
+fn shown_columns(header: &[Column], widths: &[usize], room: usize) -> Vec<(usize, usize)> {
+    let total = |shown: &[(usize, usize)]| {
+        shown.iter().map(|(_, width)| width).sum::<usize>() + GAP * shown.len().saturating_sub(1)
+    };
+    let least =
+        |(at, width): &(usize, usize)| (*at, if header[*at].is_cut { READABLE.min(*width) } else { *width });
+    let mut shown: Vec<(usize, usize)> = widths.iter().copied().enumerate().collect();
+    while total(&shown.iter().map(least).collect::<Vec<_>>()) > room
+        && let Some(place) = shown.iter().filter_map(|(at, _)| header[*at].left_out).min()
+    {
+        shown.retain(|(at, _)| header[*at].left_out != Some(place));
+    }
+    for (may_be_cut, width_min) in [(true, READABLE), (false, COLUMN_MIN)] {
+        // The widest gives way first, so that short columns stay whole.
+        while total(&shown) > room
+            && let Some((_, widest)) = shown
+                .iter_mut()
+                .filter(|(at, width)| *width > width_min && (header[*at].is_cut || !may_be_cut))
+                .max_by_key(|(_, width)| *width)
+        {
+            *widest -= 1;
+        }
+    }
+    shown
 }
 
 fn styled_if(style: Style, text: &str) -> String {
@@ -122,7 +179,7 @@ mod tests {
                 vec!["übung-2".into(), "failed".into(), "日本語の計画書です.md".into()],
             ]
         };
-        let header = ["RUN", "STATE", "PLAN"];
+        let header = ["RUN", "STATE", "PLAN"].map(Column::cut);
         let wide = list_in(&header, rows(), usize::MAX);
         assert_eq!(
             wide,
@@ -138,6 +195,32 @@ mod tests {
             assert_eq!(plain.lines().count(), 3, "{plain}");
             assert!(plain.lines().all(|line| line.width() <= columns), "{plain}");
             assert!(plain.contains("fix-1") && plain.contains("failed") && plain.contains('…'), "{plain}");
+        }
+    }
+
+    #[test]
+    fn the_least_useful_columns_of_a_list_are_left_out_before_a_state_is_cut() {
+        let header = [
+            Column::whole("RUN"),
+            Column::whole("STATE"),
+            Column::cut("WAITING ON"),
+            Column::whole("AGE").left_out(1),
+            Column::whole("SPENT").left_out(2),
+            Column::cut("PLAN").left_out(3),
+        ];
+        let row =
+            ["refactor-1", "waiting for you", "you: escalation 12", "3.2s", "9.1s of 10.0s", "plans/r.md"];
+        let drawn = |columns| list_in(&header, vec![row.map(Cell::from).into()], columns);
+        assert_eq!(drawn(80).lines().next().unwrap().split_whitespace().last(), Some("PLAN"));
+        for (columns, gone) in
+            [(80, &[][..]), (72, &["AGE"]), (60, &["AGE", "SPENT"]), (45, &["AGE", "SPENT", "PLAN"])]
+        {
+            let list = drawn(columns);
+            assert!(list.lines().all(|line| line.width() <= columns), "{list}");
+            assert!(list.contains("refactor-1  waiting for you"), "{columns}: {list}");
+            for column in ["AGE", "SPENT", "PLAN"] {
+                assert_eq!(!list.contains(column), gone.contains(&column), "{column} at {columns}: {list}");
+            }
         }
     }
 

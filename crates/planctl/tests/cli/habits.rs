@@ -70,6 +70,10 @@ fn words_of_other_tools_do_what_is_expected() {
         ("why p-1", 0, "Greet"),
         ("why p-1 Greet", 0, "Greet"),
         ("why p-1 1", 0, "Greet"),
+        ("why 1", 0, "p-1 step 1 Greet"),
+        ("why 7", 4, "could not find step 7"),
+        ("status 1", 4, "of step 1: planctl why 1; of ask 1: planctl approvals show 1"),
+        ("resume 1", 4, "next: planctl ls"),
         ("plan why p-1 1", 0, "Greet"),
         ("plan pause p-1", 5, "could not pause p-1: it is over"),
         ("audit p-1", 0, "sound"),
@@ -87,6 +91,8 @@ fn words_of_other_tools_do_what_is_expected() {
         ("help options", 0, "--json"),
         ("work --help", 0, "heartbeat"),
         ("item --help", 0, "heartbeat"),
+        ("worker start --help", 0, "planctl worker run"),
+        ("daemon restart --help", 0, "planctl daemon restart"),
     ] {
         let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
         assert_eq!(said.code, code, "planctl {typed}: {said:?}");
@@ -203,6 +209,11 @@ fn approve_takes_a_plan_or_an_ask_and_cancel_without_a_run_wants_a_yes() {
     let said = fixture.planctl(&["cancel", "--yes"]);
     assert!(said.code == 0 && said.err.contains("recorded: cancel"), "{said:?}");
     assert_eq!(fixture.json(&["status", "q-1", "--json"])["state"], "cancelled");
+
+    fixture.write("r.md", &plan("R", "5 minutes", &[("One", "test -e done-3", "escalate")]));
+    assert_eq!(fixture.planctl(&["run", "r.md", "--no-wait", "--exec", "touch done-3"]).code, 3);
+    let said = fixture.planctl(&["approve", &fixture.ask()]);
+    assert!(said.code == 0 && said.err.contains("recorded: approve"), "by its number: {said:?}");
 }
 
 #[test]
@@ -210,7 +221,7 @@ fn edit_opens_a_plan_that_no_run_waits_with_and_verifies_it() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e done-1", "escalate")]));
     let edit = |by: &str| {
-        let mut command = fixture.command(&["edit", "p.md"]);
+        let mut command = fixture.command(&["plan", "edit", "p.md"]);
         crate::fixture::Said::from(command.env("EDITOR", by).output().unwrap())
     };
     let said = edit("sed -i s/done-1/done-2/");
@@ -260,8 +271,10 @@ fn a_number_that_is_none_and_a_word_in_place_of_a_folder_are_said_in_plain_words
 }
 
 #[test]
-fn completions_know_runs_asks_and_plans() {
+fn completions_know_runs_asks_roles_and_plans() {
     let fixture = project();
+    fixture.write("planctl.toml", "[roles.tester]\nagent = \"exec:true\"\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     let ask = held(&fixture, "plans/w.md");
     let completed = |line: &[&str]| {
         let last = (line.len() - 1).to_string();
@@ -277,6 +290,7 @@ fn completions_know_runs_asks_and_plans() {
     assert!(completed(&["planctl", "resume", "@"]).contains("@last"));
     assert!(completed(&["planctl", "verify", "pl"]).contains("plans/p.md"));
     assert!(completed(&["planctl", "approvals", "retry", ""]).contains(&ask));
+    assert!(completed(&["planctl", "worker", "run", "--role", "te"]).contains("tester"));
     assert!(completed(&["planctl", "new", "--from", "bug"]).contains("bugfix"));
     assert!(completed(&["planctl", "library", "show", "refac"]).contains("refactor_safe"));
     // Another folder of the same project, and another database, are those that the line names.

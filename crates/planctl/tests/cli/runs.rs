@@ -358,6 +358,35 @@ fn logs_and_why_tell_what_happened() {
 }
 
 #[test]
+fn why_says_what_to_type_for_a_step_that_waits_whatever_it_waits_for() {
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("A", "5 minutes", &[("One", "test -e never", "escalate")]));
+    fixture.write(
+        "b.md",
+        &plan("B", "5 minutes", &[("One", "true", "abort"), ("Two", "test -e done-2", "abort")]),
+    );
+    assert_eq!(fixture.planctl(&["run", "a.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
+    let asked = fixture.planctl(&["why", "1"]).out;
+    assert!(asked.contains(&format!("\nnext: planctl approvals show {}\n", fixture.ask())), "{asked}");
+    assert_eq!(fixture.planctl(&["approvals", "retry", "--note", "again"]).code, 0);
+    let left_alone = fixture.planctl(&["why", "a-1"]).out;
+    assert!(left_alone.ends_with("\nnext: planctl resume a-1\n"), "{left_alone}");
+    assert_eq!(fixture.planctl(&["cancel", "a-1"]).code, 0);
+
+    // Nothing is to be typed about a step that is over, unless it is why the run ended.
+    assert_eq!(fixture.planctl(&["run", "b.md", "--approve", "--no-wait", "--exec", "true"]).code, 1);
+    let passed = fixture.planctl(&["why", "b-1", "1"]).out;
+    assert!(passed.contains("passed") && !passed.contains("next:"), "{passed}");
+    for words in [&["why"][..], &["why", "b-1"], &["why", "2"]] {
+        let failed = fixture.planctl(words).out;
+        assert!(
+            failed.contains("Two") && failed.contains("\nnext: planctl logs b-1\n"),
+            "{words:?}: {failed}"
+        );
+    }
+}
+
+#[test]
 fn a_protected_file_that_a_worker_changes_fails_the_attempt_and_is_named() {
     let fixture = Fixture::new();
     fixture.write("check.sh", "test -e fixed\n");

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::Value;
-
-use super::{Home, repository, told};
+use super::tried::Tried;
+use super::{repository, told};
 
 /// The scripts that a pattern is tried with; they run in the workspace.
 struct Trial {
@@ -134,60 +133,12 @@ fn each_pattern_is_tried_and_no_other() {
 /// Lets a first worker do what is wrong, and a second one what is right.
 fn try_pattern(heading: &str) {
     let trial = trials().remove(heading).unwrap();
-    let step = patterns().remove(heading).unwrap();
-    let home = Home::new();
-    let (workspace, worker) = (home.workspace(), home.folder.path().join("worker.sh"));
-    fs::create_dir(&workspace).unwrap();
-    let plan =
-        format!("---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# {heading}\n\n## Steps\n\n{step}");
-    fs::write(workspace.join("plan.md"), plan).unwrap();
-    let in_it = |script: &str| {
-        let output = home
-            .command("bash")
-            .args(["-euo", "pipefail", "-c", script])
-            .current_dir(&workspace)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{heading}: {script}\n{}", told(&output));
-    };
-    in_it(trial.before);
-    in_it("git init -q; git add .; git -c user.name=ann -c user.email=ann@example.org commit -qm begin");
-    let work = format!(
-        "set -euo pipefail\nif (($PLANCTL_ATTEMPT == 1)); then\n{}\nelse\n{}\nfi\n",
-        trial.wrong, trial.right
-    );
-    fs::write(&worker, work).unwrap();
-    let planctl = |arguments: &[&str]| {
-        home.command(env!("CARGO_BIN_EXE_planctl"))
-            .arg("-C")
-            .arg(&workspace)
-            .args(arguments)
-            .output()
-            .unwrap()
-    };
-
-    let verified = planctl(&["plan", "verify", "plan.md", "--probe", "--format", "json"]);
-    let report: Value =
-        serde_json::from_slice(&verified.stdout).unwrap_or_else(|_| panic!("{}", told(&verified)));
-    let report = report.as_array().map_or(&report, |reports| &reports[0]);
-    let found = report["diagnostics"].as_array().unwrap();
-    assert!(found.iter().all(|found| found["code"] == "P402"), "{heading}: {report:#}");
-
-    let exec = format!("bash {}", worker.display());
-    let ran = planctl(&["plan", "run", "plan.md", "--approve", "--no-wait", "--exec", &exec]);
+    let tried = Tried::begin(&patterns().remove(heading).unwrap(), trial.before);
+    let found = tried.findings(&["--probe"]);
+    assert!(found.is_empty(), "{heading}: {found:?}");
+    let (ran, verdicts) = tried.run([trial.wrong, trial.right]);
     assert!(ran.status.success(), "{heading}: {}", told(&ran));
-    let events = planctl(&["events", "--run", "@last", "--format", "jsonl"]);
-    let lines = String::from_utf8(events.stdout).unwrap();
-    let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let found =
-        events.filter(|event| event["event"] == "harness.evaluated").map(|event| event["found"].clone());
-    let verdict = |found: Value| match found["tampered"].as_array() {
-        Some(files) if !files.is_empty() => "tampered",
-        _ if found["ending"]["code"] == 0 => "passed",
-        _ => "failed",
-    };
-    let verdicts: Vec<&str> = found.map(verdict).collect();
-    assert_eq!(verdicts, [trial.verdict, "passed"], "{heading}: {lines}");
+    assert_eq!(verdicts, [trial.verdict, "passed"], "{heading}");
 }
 
 macro_rules! tried {

@@ -9,7 +9,8 @@ use super::terminal::Terminal;
 /// How fast a person types.
 const KEYS_PER_SECOND: f64 = 3.0;
 
-fn home() -> tempfile::TempDir {
+/// Makes an empty home.
+pub fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     // As root, Postgres runs as another user, who must be able to pass through.
     let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);

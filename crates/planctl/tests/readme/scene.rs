@@ -122,14 +122,18 @@ impl Scene {
     }
 }
 
+/// Stops the daemon of a home, where one was started.
+pub fn stop_daemon(home: &Path, state: &Path) {
+    if state.join("daemon.json").exists() {
+        let mut stop = Command::new(env!("CARGO_BIN_EXE_planctl"));
+        stop.args(["daemon", "stop"]).env("PLANCTL_STATE_DIR", state).env("HOME", home);
+        drop(stop.output());
+    }
+}
+
 impl Drop for Scene {
     fn drop(&mut self) {
-        let state = self.path("home/.local/state/planctl");
-        if state.join("daemon.json").exists() {
-            let mut stop = Command::new(env!("CARGO_BIN_EXE_planctl"));
-            stop.args(["daemon", "stop"]).env("PLANCTL_STATE_DIR", state).env("HOME", self.path("home"));
-            drop(stop.output());
-        }
+        stop_daemon(&self.path("home"), &self.path("home/.local/state/planctl"));
         let group = rustix::process::Pid::from_child(&self.shell);
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
         self.shell.wait().ok();
