@@ -36,7 +36,7 @@ pub struct Spending {
     pub lost: u32,
 }
 
-/// What one call uses at most.
+/// The most that one call uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Charge {
     /// Tokens; `None` where nothing limits them.

@@ -193,7 +193,7 @@ impl Slot {
         }
     }
 
-    /// Gives the slot to others. Those who wait until nothing is under way wait for this item all the same.
+    /// Gives the slot to others. Those that wait until nothing is under way wait for this item, too.
     fn release(&self) {
         let waiting = self.slots.as_ref().and_then(|slots| slots.waiting.clone().try_acquire_owned().ok());
         if let Some(waiting) = waiting {

@@ -80,12 +80,12 @@ pub enum AgentAnswerError {
     Io(#[from] io::Error),
 }
 
-/// What an agent without an answer used.
+/// The usage of an agent without an answer.
 #[derive(Clone, Copy, Debug)]
 pub enum AgentUsage<'e> {
     /// Nothing: it did not begin.
     None,
-    /// What it told; `None` where it told nothing.
+    /// As it told; `None` where it told nothing.
     Reported(Option<&'e Usage>),
 }
 

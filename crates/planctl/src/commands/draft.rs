@@ -76,7 +76,7 @@ impl<'a> Drafting<'a> {
         let named = source.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
         let goal = Goal::read(&text, named);
         if goal.text.is_empty() {
-            return Err(Failure::usage("the goal is empty").help("say what is to be reached, in your words"));
+            return Err(empty_goal());
         }
         if goal.left_out > 0 {
             let all = goal.requirements.len() + goal.left_out;
@@ -413,6 +413,11 @@ impl<'a> Drafting<'a> {
     }
 }
 
+/// Says that a goal has no word.
+pub(super) fn empty_goal() -> Failure {
+    Failure::usage("the goal is empty").help("say what is to be reached, in your words")
+}
+
 impl Metered for Record {
     fn spent(&self) -> Spending {
         self.conversation.spent()
@@ -470,6 +475,10 @@ fn unknown(what: &str, id: &str, known: &[String]) -> Failure {
 /// Reads the text that a goal comes from.
 fn source(path: &Path) -> Result<(String, String), Failure> {
     let name = show::safe(&path.display().to_string());
+    if name.contains("://") {
+        return Err(Failure::usage(format!("{name} is an address, and planctl fetches nothing"))
+            .help("save the page as a file, or hand it in on standard input: --from -"));
+    }
     let most = u64::try_from(PLAN_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     let read = match path == Path::new("-") {

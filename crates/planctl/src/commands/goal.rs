@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::draft::allowance::{Allowance, Metered};
 use super::draft::database::DraftDatabase;
+use super::draft::empty_goal;
 use super::draft::inbox::Inbox;
 use super::draft::kept::Kept;
 use super::draft::shown;
@@ -41,6 +42,15 @@ pub async fn run(context: &Context, command: GoalCommand) -> Answer {
     must_be_human("work on a goal")?;
     context.format(&[Format::Human, Format::Json])?;
     let database = DraftDatabase::of(context);
+    let goal = match &command {
+        GoalCommand::Decompose(args) | GoalCommand::Graph(args) => Some(&args.source.goal),
+        GoalCommand::Resolve(args) => Some(&args.source.goal),
+        GoalCommand::Verify(args) => Some(&args.goal),
+        GoalCommand::Stats => None,
+    };
+    if goal.is_some_and(|goal| goal.trim().is_empty()) {
+        return Err(empty_goal());
+    }
     match &command {
         GoalCommand::Decompose(args) => decompose(&database, args, false).await,
         GoalCommand::Graph(args) => decompose(&database, args, true).await,

@@ -1,5 +1,7 @@
 //! The command as people and scripts meet it: questions, hints, files, exits, and what survives a kill.
 
+use std::process::Stdio;
+
 use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
@@ -301,6 +303,25 @@ fn m_13_a_draft_whose_machine_is_lost_goes_on_at_another_one_and_pays_for_no_ans
 }
 
 #[test]
+fn m_13_a_call_that_was_lost_with_its_machine_counts_at_the_next_one() {
+    let (home, service) = with(vec![Reply::Silence, Reply::Structured(good())]);
+    let database = TestDatabase::migrated();
+    let url = database.url();
+    let mut lost = home.command(env!("CARGO_BIN_EXE_planctl"));
+    let states = ["a", "b"].map(|name| home.path(name).display().to_string());
+    lost.args(WORDS).env("PLANCTL_DATABASE_URL", &url).env("PLANCTL_STATE_DIR", &states[0]);
+    let mut lost = lost.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    service.await_calls(1);
+    lost.kill().unwrap();
+    lost.wait().unwrap();
+    let other = [("PLANCTL_DATABASE_URL", url.as_str()), ("PLANCTL_STATE_DIR", states[1].as_str())];
+    let said = home.planctl_with(&more(&["--json"]), &other);
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    let view: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&view["spent"]["answers"], &view["spent"]["lost"]), (&json!(1), &json!(1)), "{view:#}");
+}
+
+#[test]
 fn m_13_a_machine_that_was_away_takes_over_what_another_one_went_on_with() {
     let mut other = good();
     other["title"] = json!("The flag --json");
@@ -357,6 +378,14 @@ fn p_74_an_issue_is_drafted_from_its_words_and_what_speaks_to_programs_is_named(
         "{text}"
     );
     assert!(!home.path("state/pg").exists(), "nothing was approved or run: there is no database");
+}
+
+#[test]
+fn p_74_an_address_is_no_source_and_the_way_out_is_named() {
+    let (home, service) = with(vec![Reply::Structured(good())]);
+    let said = home.planctl(&["plan", "draft", "--from", "https://issues.example/7", "--model", "writer"]);
+    assert!(said.code == 2 && said.err.contains("planctl fetches nothing"), "{said:?}");
+    assert!(said.err.contains("--from -") && service.calls().is_empty(), "{said:?}");
 }
 
 #[test]

@@ -18,6 +18,15 @@ fn m_03_a_listing_that_asks_is_two_intents_without_a_model() {
 }
 
 #[test]
+fn a_goal_without_a_word_is_refused_by_each_command() {
+    let home = app();
+    for verb in ["decompose", "graph", "resolve", "verify"] {
+        let said = home.planctl(&["goal", verb, " "]);
+        assert!(said.code == 2 && said.err.contains("the goal is empty"), "{verb}: {said:?}");
+    }
+}
+
+#[test]
 fn m_07_m_11_hybrid_says_what_it_considered_and_the_graph_leads_back_to_the_goal() {
     let home = app();
     home.write(

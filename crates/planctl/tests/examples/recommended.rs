@@ -16,7 +16,7 @@ struct Trial {
     wrong: &'static str,
     /// The second worker's work.
     right: &'static str,
-    /// Codes that `plan verify` finds in the contract that is not recommended.
+    /// The findings of `plan verify` in the contract that is not recommended, at least.
     found: &'static [&'static str],
 }
 
