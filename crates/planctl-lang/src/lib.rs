@@ -54,8 +54,7 @@ pub use text::{Span, Spanned, duration_words, shell_quoted, shell_word};
 pub use tree::digest::{canonical, digest, digest_of_text};
 pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{
-    Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepNumber, StepTree, Then,
-    WorkspaceMode, fields,
+    Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepTree, Then, WorkspaceMode, fields,
 };
 
 pub use verify::{ReadPlan, Verification, read, verify};

@@ -12,36 +12,18 @@ pub use crate::syntax::values::{OnFail, Then, WorkspaceMode};
 pub use mark::Mark;
 pub use parse::allow::Allow;
 
-use std::time::Duration;
-
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned};
-use planctl_engine::{AskDeadline, Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
-use workflow::{Kind, Library};
+use workflow::{Kind, Library, NodeTree, Workflow};
 
-/// A plan in markdown as read; an unreadable part is absent here and named by a diagnostic.
+/// A plan in markdown as read: what it says, and where its author wrote it. An unreadable part is absent here and named by a
+/// diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PlanTree {
     /// The block between the `---` lines.
     pub frontmatter: Frontmatter,
-    /// The text of `# Title`.
-    pub title: Option<Spanned<String>>,
-    /// `**Context:**`
-    pub context: Option<Spanned<String>>,
-    /// `**Budget:**`
-    pub budget: Option<Spanned<Budget>>,
-    /// `**Priority:**`
-    pub priority: Option<Spanned<Priority>>,
-    /// `**max_visits:**`, for every step that says nothing else.
-    pub max_visits: Option<Spanned<u16>>,
-    /// `**stale_after:**`
-    pub stale_after: Option<Spanned<Duration>>,
-    /// `**ask_deadline:**`, for every ask of a step that says nothing else.
-    pub ask_deadline: Option<Spanned<AskDeadline>>,
-    /// `**parallel:**`
-    pub parallel: Option<Spanned<u16>>,
-    /// `**red_first:**`, for every step that says nothing else.
-    pub red_first: Option<Spanned<RedFirst>>,
+    /// The title and the plan's own fields; the graph's nodes are those of the steps.
+    pub head: Workflow,
     /// The `## Steps` heading.
     pub steps_heading: Option<Span>,
     /// A heading that was meant to be `## Steps`, where there is none.
@@ -58,7 +40,7 @@ impl PlanTree {
     /// Returns the place of the step that an offset of a markdown text lies in.
     pub(crate) fn step_at(&self, offset: usize) -> Option<usize> {
         let at = self.steps.partition_point(|step| step.heading.start <= offset).checked_sub(1)?;
-        (offset < self.steps[at].end).then_some(at)
+        (offset < self.steps[at].node.span.end).then_some(at)
     }
 
     /// Returns the comments that stand in the step at a place, or above all steps.
@@ -86,7 +68,7 @@ pub struct Frontmatter {
 
 /// A step's number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum StepNumber {
+pub(crate) enum StepNumber {
     /// A number.
     Fixed(u32),
     /// A template of several numbers, as written (`3–N`).
@@ -107,87 +89,25 @@ pub(crate) fn template_key(text: &str) -> String {
     plain.map(|c| if matches!(c, '–' | '—' | '…') { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-impl Default for StepNumber {
-    fn default() -> StepNumber {
-        StepNumber::Fixed(0)
-    }
-}
-
-/// One step.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// One step: a node of the plan's graph, with what only a text in markdown has.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepTree {
-    /// Its number.
-    pub number: Spanned<StepNumber>,
+    /// What it says, as nodes of every language say it. Its name is the number as written.
+    pub node: NodeTree,
     /// The heading's line.
     pub heading: Span,
-    /// Where what follows the step begins.
-    pub end: usize,
-    /// Its title, without a mark.
-    pub title: Spanned<String>,
     /// A mark between number and title.
     pub mark: Option<Spanned<String>>,
     /// A `**status:**` line.
     pub status: Option<Spanned<String>>,
-    /// `**target:**`
-    pub target: Option<Spanned<String>>,
-    /// `**type:**`, as the kind of node that the step is.
-    pub kind: Option<Spanned<Kind>>,
-    /// The kind of an agent's work, where `**type:**` says it.
-    pub work: Option<WorkKind>,
     /// `**intent:**`: the piece of a goal that the step serves.
     pub intent: Option<Spanned<String>>,
-    /// `**subscriptions:**`
-    pub subscriptions: Vec<Spanned<Subscription>>,
-    /// `**task:**`
-    pub task: Option<Spanned<String>>,
-    /// `**contract:**`
-    pub contract: Option<ContractTree>,
-    /// `**on_fail:**`
-    pub on_fail: Option<Spanned<OnFail>>,
-    /// `**timeout:**` of the work.
-    pub timeout: Option<Spanned<Duration>>,
-    /// `**contract_timeout:**`
-    pub contract_timeout: Option<Spanned<Duration>>,
-    /// `**changes:**`: files and globs that the worker may change, or the one word `none`.
-    pub changes: Vec<Spanned<String>>,
-    /// `**protects:**`
-    pub protects: Vec<Spanned<String>>,
-    /// `**guard:**`
-    pub guard: Option<Spanned<bool>>,
-    /// `**red_first:**`
-    pub red_first: Option<Spanned<RedFirst>>,
-    /// `**judge:**`: what a model is asked about the work.
-    pub judge: Option<Spanned<String>>,
-    /// `**judge_by:**`: the model or the role that is asked.
-    pub judge_by: Option<Spanned<String>>,
-    /// `**ask_deadline:**`, for the asks of this step.
-    pub ask_deadline: Option<Spanned<AskDeadline>>,
-    /// `**max_retries:**`
-    pub max_retries: Option<Spanned<u16>>,
-    /// `**max_visits:**`
-    pub max_visits: Option<Spanned<u16>>,
-    /// `**needs:**`, as far as it names steps by their numbers.
-    pub needs: Option<Spanned<Vec<u32>>>,
     /// The templates of steps that `**needs:**` names as their headings do: `2–N`.
     pub needed_templates: Vec<Spanned<String>>,
-    /// `**when:**`
-    pub when: Option<Spanned<String>>,
-    /// `**for_each:**`
+    /// `**for_each:**`: the items for which a template stands.
     pub for_each: Option<Spanned<String>>,
     /// `**gate:**`
     pub gate: Option<Spanned<String>>,
-    /// `**min_tests:**`: the fewest tests that have to pass.
-    pub min_tests: Option<Spanned<u32>>,
-    /// `**locks:**`
-    pub locks: Vec<Spanned<String>>,
-    /// `**workspace:**`
-    pub workspace: Option<Spanned<WorkspaceMode>>,
-    /// `**plan:**`: the file of the plan that a sub-plan carries out.
-    pub plan: Option<Spanned<String>>,
-    /// `**folder:**`: the folder in which a sub-plan works.
-    pub folder: Option<Spanned<String>>,
-    /// `**approval:**`: who approves a sub-plan.
-    pub approval: Option<Spanned<ChildApproval>>,
     /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
     pub unread: Vec<Field>,
 }
@@ -324,30 +244,38 @@ pub(crate) enum Form {
 }
 
 impl StepTree {
-    /// Makes a step of which only the heading is known.
-    pub fn new(number: Spanned<StepNumber>, heading: Span, title: Spanned<String>) -> StepTree {
-        StepTree { number, end: heading.end, heading, title, ..StepTree::default() }
-    }
-
-    /// Returns the number, unless it is a template.
-    pub fn fixed_number(&self) -> Option<u32> {
-        match self.number.value {
-            StepNumber::Fixed(number) => Some(number),
-            StepNumber::Template(_) => None,
+    /// Makes a step of which only the heading is known: work for an agent where nothing else is said.
+    pub(crate) fn new(number: Spanned<StepNumber>, heading: Span, title: Spanned<String>) -> StepTree {
+        let (number, name, at) = match number.value {
+            StepNumber::Fixed(fixed) => (Some(fixed), fixed.to_string(), number.span),
+            StepNumber::Template(text) => (None, text, number.span),
+        };
+        let node = NodeTree::new(Spanned::new(name, at), heading, Spanned::new(Kind::Task, at));
+        let mut node = NodeTree { number, ..node };
+        node.attributes.label = title.into();
+        StepTree {
+            node,
+            heading,
+            mark: None,
+            status: None,
+            intent: None,
+            needed_templates: Vec::new(),
+            for_each: None,
+            gate: None,
+            unread: Vec::new(),
         }
     }
 
-    /// Returns the kind of node that it is: work for an agent where nothing is said.
-    pub fn node_kind(&self) -> Kind {
-        self.kind.as_ref().map_or(Kind::Task, |kind| kind.value)
+    /// Returns the place of the title.
+    pub fn title_span(&self) -> Span {
+        self.node.attributes.label.raw().map_or(self.heading, |title| title.span)
     }
 
-    /// Returns the number as written.
-    pub fn number_text(&self) -> String {
-        match &self.number.value {
-            StepNumber::Fixed(number) => number.to_string(),
-            StepNumber::Template(text) => text.clone(),
-        }
+    /// Returns the numbers of `**needs:**`.
+    pub fn needs(&self) -> Option<Spanned<Vec<u32>>> {
+        let needs = self.node.attributes.needs.spanned()?;
+        let numbers = needs.value.iter().filter_map(|name| name.parse().ok()).collect();
+        Some(Spanned::new(numbers, needs.span))
     }
 }
 

@@ -119,7 +119,7 @@ impl Cursor<'_> {
         let is_in_step = self.reading.step_at(self.offset).is_some();
         if is_in_step && name == "target" {
             let steps = self.reading.tree.steps.iter();
-            let used = steps.filter_map(|step| Some(step.target.as_ref()?.value.clone()));
+            let used = steps.filter_map(|step| Some(step.node.role.as_ref()?.value.clone()));
             let mut roles: BTreeSet<String> = roles.iter().cloned().chain(used).collect();
             roles.remove(typed);
             return roles.iter().map(|role| self.value(role, typed)).collect();

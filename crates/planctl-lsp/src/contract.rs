@@ -49,12 +49,12 @@ impl Trial {
     /// Where there is no such step, it has no contract, or the contract would not stay in a copy of the workspace.
     pub fn new(step: &str, reading: &Reading, workspace: PathBuf, config: Config) -> Result<Trial, Refusal> {
         let refused = |message: String| Refusal::new(Refusal::INVALID_PARAMS, message);
-        let written = reading.tree.steps.iter().find(|written| written.number_text() == step);
+        let written = reading.tree.steps.iter().find(|written| written.node.id.value == step);
         let written = written.ok_or_else(|| refused(format!("the plan has no step {step}")))?;
-        if written.contract.is_none() {
+        if written.node.contract.is_none() {
             return Err(refused(format!("step {step} has no contract")));
         }
-        let Some(number) = written.fixed_number() else {
+        let Some(number) = written.node.number else {
             return Err(refused(format!("step {step} stands for several; planctl expand writes them out")));
         };
         let found = verify(&reading.source, &Facts::default(), &Levels::default());

@@ -100,8 +100,8 @@ fn step(reading: &Reading, offset: usize) -> Option<(Span, String)> {
 
 fn subscription(document: &Document, reading: &Reading, offset: usize) -> Option<(Span, String)> {
     let (_, step) = reading.step_at(offset)?;
-    let found =
-        step.subscriptions.iter().find(|found| found.span.start <= offset && offset <= found.span.end)?;
+    let mut subscriptions = step.node.attributes.subscriptions.entries().iter();
+    let found = subscriptions.find(|found| found.span.start <= offset && offset <= found.span.end)?;
     let text = match &found.value {
         Subscription::Topic { name } => {
             format!("Notes of the topic `{}`: those before the step begins go into its prompt.", escape(name))

@@ -13,16 +13,18 @@ pub fn symbols(document: &Document) -> Vec<lsp::DocumentSymbol> {
     let places = document.text.places();
     let steps = reading.tree.steps.iter().enumerate().map(|(at, step)| {
         let whole = Span::new(step.heading.start, trimmed_end(&reading, at));
-        let title =
-            if step.title.value.is_empty() { "(no title)".to_owned() } else { escape(&step.title.value) };
-        let mut symbol = symbol(format!("{}. {title}", step.number_text()), lsp::SymbolKind::Function);
-        symbol.detail = step.target.as_ref().map(|target| escape(&target.value));
+        let title = match step.node.step_title() {
+            "" => "(no title)".to_owned(),
+            title => escape(title),
+        };
+        let mut symbol = symbol(format!("{}. {title}", step.node.id.value), lsp::SymbolKind::Function);
+        symbol.detail = step.node.role.as_ref().map(|target| escape(&target.value));
         symbol.range = places.range(whole);
         symbol.selection_range = places.range(step.heading);
         symbol
     });
     let steps: Vec<lsp::DocumentSymbol> = steps.collect();
-    let Some(title) = reading.tree.title.as_ref().filter(|title| !title.value.is_empty()) else {
+    let Some(title) = reading.tree.head.title.as_ref().filter(|title| !title.value.is_empty()) else {
         return steps;
     };
     let mut plan = symbol(escape(&title.value), lsp::SymbolKind::Module);
@@ -61,7 +63,7 @@ pub fn folds(document: &Document) -> Vec<lsp::FoldingRange> {
     for (at, step) in tree.steps.iter().enumerate() {
         spans.push(Span::new(step.heading.start, trimmed_end(&reading, at)));
         spans.extend(
-            step.contract.as_ref().map(|contract| Span::new(contract.fence.start, contract.span.end)),
+            step.node.contract.as_ref().map(|contract| Span::new(contract.fence.start, contract.span.end)),
         );
     }
     let text = document.text.as_str();
@@ -85,14 +87,14 @@ pub fn folds(document: &Document) -> Vec<lsp::FoldingRange> {
 pub fn lenses(document: &Document) -> Vec<lsp::CodeLens> {
     let reading = document.reading();
     let places = document.text.places();
-    let contracts = reading.tree.steps.iter().filter_map(|step| Some((step, step.contract.as_ref()?)));
+    let contracts = reading.tree.steps.iter().filter_map(|step| Some((step, step.node.contract.as_ref()?)));
     contracts
         .map(|(step, contract)| lsp::CodeLens {
             range: places.range(contract.fence),
             command: Some(lsp::Command {
                 title: "run contract".to_owned(),
                 command: RUN_CONTRACT.to_owned(),
-                arguments: Some(vec![json!({ "uri": document.uri, "step": step.number_text() })]),
+                arguments: Some(vec![json!({ "uri": document.uri, "step": step.node.id.value })]),
                 tooltip: None,
             }),
             data: None,

@@ -1,10 +1,9 @@
 //! Where what a plan names is to be found: files of subscriptions, and paths in contracts and tasks.
 
 use gen_lsp_types as lsp;
-use planctl_engine::Subscription;
 use planctl_glob::is_glob;
 use planctl_harness::{PathKind, expand_glob, probe_paths};
-use planctl_lang::{Span, StepTree};
+use planctl_lang::Span;
 
 use super::document::{Document, uri_of};
 
@@ -17,7 +16,7 @@ pub fn definition(document: &Document, position: lsp::Position) -> Vec<lsp::Loca
     let reading = document.reading();
     let subscribed = reading.step_at(offset).and_then(|(_, step)| {
         let at = |span: Span| span.start <= offset && offset <= span.end;
-        files_of(step).find(|(_, span)| at(*span)).map(|(path, _)| path.to_owned())
+        step.node.subscribed_files().find(|(_, span)| at(*span)).map(|(path, _)| path.to_owned())
     });
     let paths = match subscribed {
         Some(glob) if is_glob(&glob) => {
@@ -48,19 +47,11 @@ fn path_at(text: &str, offset: usize) -> &str {
     text[before..after].trim_end_matches('.')
 }
 
-/// Returns the files and globs that a step subscribes to.
-fn files_of(step: &StepTree) -> impl Iterator<Item = (&str, Span)> {
-    step.subscriptions.iter().filter_map(|found| match &found.value {
-        Subscription::File { path } => Some((path.as_str(), found.span)),
-        Subscription::Topic { .. } => None,
-    })
-}
-
 /// Returns the subscribed files that are there, as links.
 pub fn links(document: &Document) -> Vec<lsp::DocumentLink> {
     let reading = document.reading();
-    let files = reading.tree.steps.iter().flat_map(files_of).filter(|(path, _)| !is_glob(path));
-    let files: Vec<(&str, Span)> = files.collect();
+    let files = reading.tree.steps.iter().flat_map(|step| step.node.subscribed_files());
+    let files: Vec<(&str, Span)> = files.filter(|(path, _)| !is_glob(path)).collect();
     let kinds = probe_paths(&document.workspace, files.iter().map(|(path, _)| *path)).unwrap_or_default();
     let places = document.text.places();
     let there = files.iter().filter(|(path, _)| matches!(kinds.get(*path), Some(PathKind::Regular { .. })));

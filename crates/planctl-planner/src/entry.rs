@@ -10,7 +10,8 @@ use crate::proposal::{Proposal, Step, Trace};
 
 /// Fills an entry in for a goal; nothing where the entry says more than a proposal can.
 pub fn draft_of_entry(name: &str, entry: &PlanTree, goal: &Goal) -> Option<Proposal> {
-    let has_more = entry.flow.is_some() || entry.parallel.is_some() || entry.steps.is_empty();
+    let has_more =
+        entry.flow.is_some() || entry.head.attributes.max_parallel.is_said() || entry.steps.is_empty();
     if has_more || goal.requirements.len() > 1 || !goal.suspicions.is_empty() {
         return None;
     }
@@ -31,30 +32,30 @@ pub fn draft_of_entry(name: &str, entry: &PlanTree, goal: &Goal) -> Option<Propo
 }
 
 fn step(tree: &StepTree) -> Option<Step> {
-    let is_work = tree.node_kind() == Kind::Task;
-    let has_more = tree.when.is_some()
+    let (node, said) = (&tree.node, &tree.node.attributes);
+    let has_more = said.when.is_said()
         || tree.for_each.is_some()
-        || tree.guard.is_some()
-        || tree.workspace.is_some()
-        || !tree.protects.is_empty()
-        || !tree.locks.is_empty()
+        || node.guard.is_some()
+        || said.workspace.is_said()
+        || said.protects.is_said()
+        || said.locks.is_said()
         || !tree.needed_templates.is_empty();
-    if !is_work || has_more {
+    if node.kind.value != Kind::Task || has_more {
         return None;
     }
-    let contract = tree.contract.as_ref()?;
-    let reads = tree.subscriptions.iter().map(|subscription| match &subscription.value {
+    let contract = node.contract.as_ref()?;
+    let reads = said.subscriptions.entries().iter().map(|subscription| match &subscription.value {
         Subscription::File { path } => Some(path.clone()),
         Subscription::Topic { .. } => None,
     });
     Some(Step {
-        title: tree.title.value.clone(),
-        role: tree.target.as_ref()?.value.clone(),
-        task: tree.task.as_ref()?.value.clone(),
+        title: node.step_title().to_owned(),
+        role: node.role.as_ref()?.value.clone(),
+        task: node.task.as_ref()?.value.clone(),
         contract: contract.command.clone(),
-        exit_code: contract.exit_code.as_ref().map_or(0, |code| code.value),
-        changes: tree.changes.iter().map(|path| path.value.clone()).collect(),
+        exit_code: contract.expected(),
+        changes: said.changes.entries().iter().map(|path| path.value.clone()).collect(),
         reads: reads.collect::<Option<_>>()?,
-        needs: tree.needs.as_ref().map(|needs| needs.value.clone()),
+        needs: tree.needs().map(|needs| needs.value),
     })
 }

@@ -244,10 +244,8 @@ fn check_verified(verification: &Verification, findings: &mut Vec<Finding>) {
         });
     }
     for step in verification.tree.steps.iter() {
-        let Some(number) = step.fixed_number() else { continue };
-        let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
-        let is_work = step.node_kind() == Kind::Task;
-        if is_guard && is_work {
+        let Some(number) = step.node.number else { continue };
+        if step.node.is_guard() && step.node.kind.value == Kind::Task {
             let finding =
                 Finding::error(Rule::Red, "a guard is green before the work, and proves none of it")
                     .at(number);
@@ -266,7 +264,7 @@ fn rule_of(code: Code) -> Rule {
 
 fn red(looked: Looked<'_>, findings: &mut Vec<Finding>) {
     for step in &looked.verification.tree.steps {
-        let (Some(number), Some(contract)) = (step.fixed_number(), &step.contract) else { continue };
+        let (Some(number), Some(contract)) = (step.node.number, &step.node.contract) else { continue };
         let has_error =
             |findings: &[Finding]| findings.iter().any(|own| own.is_error && own.step == Some(number));
         match looked.trials.get(&number) {
@@ -333,8 +331,9 @@ fn is_made(verification: &Verification, number: u32, name: &str) -> bool {
         return false;
     }
     let steps =
-        verification.tree.steps.iter().filter(|step| step.fixed_number().is_some_and(|own| own <= number));
-    let listed = steps.flat_map(|step| step.changes.iter().map(|path| path.value.as_str()));
+        verification.tree.steps.iter().filter(|step| step.node.number.is_some_and(|own| own <= number));
+    let listed = steps.flat_map(|step| step.node.attributes.changes.entries());
+    let listed = listed.map(|path| path.value.as_str());
     let nodes = verification.graph.iter().flat_map(|graph| graph.nodes());
     let nodes = nodes.filter(|node| step_number(node).is_some_and(|own| own <= number));
     let free = nodes

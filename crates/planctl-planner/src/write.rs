@@ -1,6 +1,6 @@
 //! Writes a proposal as a plan: the writer's words become titles, tasks and contracts, and can become nothing else.
 
-use planctl_lang::{Source, parse};
+use planctl_lang::{ContractTree, Source, parse};
 
 use crate::goal::{Goal, Suspicion};
 use crate::proposal::{Proposal, Step};
@@ -56,14 +56,12 @@ pub(crate) fn differences(proposal: &Proposal, text: &str) -> Vec<(Option<u32>, 
     }
     for (at, (read, meant)) in tree.steps.iter().zip(&proposal.steps).enumerate() {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-        let command = read.contract.as_ref().map(|contract| contract.command.trim().to_owned());
+        let contract_read = read.node.contract.as_ref();
+        let command = contract_read.map(|contract| contract.command.trim().to_owned());
         if command.as_deref() != Some(contract(meant).trim()) {
             found.push((Some(number), "the contract does not read as it was written".to_owned()));
         }
-        let expected = read
-            .contract
-            .as_ref()
-            .map_or(0, |contract| contract.exit_code.as_ref().map_or(0, |code| code.value));
+        let expected = contract_read.map_or(0, ContractTree::expected);
         if expected != meant.exit_code {
             found.push((Some(number), "the exit code does not read as it was written".to_owned()));
         }

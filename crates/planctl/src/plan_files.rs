@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 8;
 
 /// Returns the paths of the plans below a directory, each with its title.
 pub fn paths(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let title = |tree: PlanTree| tree.title.map(|title| title.value).unwrap_or_default();
+    let title = |tree: PlanTree| tree.head.title.map(|title| title.value).unwrap_or_default();
     Ok(found(directory)?.into_iter().map(|(path, tree)| (path, title(tree))).collect())
 }
 

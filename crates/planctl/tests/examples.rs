@@ -143,8 +143,8 @@ impl Example {
         let (tree, _) = planctl_lang::parse(&Source::new(self.plan(), text));
         assert!(!tree.steps.is_empty());
         for step in &tree.steps {
-            let contract = step.contract.as_ref().unwrap();
-            let expected = contract.exit_code.as_ref().map_or(0, |code| i32::from(code.value));
+            let contract = step.node.contract.as_ref().unwrap();
+            let expected = i32::from(contract.expected());
             let mut bash = self.command("bash");
             bash.args(["--noprofile", "--norc", "-p", "-c", &contract.command]).current_dir(self.workspace());
             let output = bash.output().unwrap();
@@ -152,7 +152,7 @@ impl Example {
                 output.status.code(),
                 Some(expected),
                 "step \"{}\": {}",
-                step.title.value,
+                step.node.step_title(),
                 told(&output)
             );
         }

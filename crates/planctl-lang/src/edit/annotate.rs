@@ -20,12 +20,12 @@ pub fn annotate(source: &Source, status: &str, marks: &BTreeMap<u32, Mark>) -> S
     let mut edits: Vec<(Span, String)> = Vec::new();
     edits.extend(status_value(source).map(|value| (value, format!(" {status}"))));
     for step in parse(source).0.steps {
-        let Some(number) = step.fixed_number() else { continue };
-        let title = step.title.span.start;
+        let Some(number) = step.node.number else { continue };
+        let title = step.title_span().start;
         let old = step.mark.map_or(Span::at(title), |mark| Span::new(mark.span.start, title));
         let is_spaced = source.text()[..old.start].ends_with([' ', '\t']);
         let mark = match marks.get(&number) {
-            Some(_) if !is_spaced || step.title.value.is_empty() => continue,
+            Some(_) if !is_spaced || step.node.step_title().is_empty() => continue,
             Some(mark) => format!("{} ", mark.symbol()),
             None => String::new(),
         };

@@ -13,9 +13,9 @@ use crate::text::limits::PLAN_BYTES_MAX;
 use crate::text::limits::STEPS_MAX;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::parse::{heading, name_of, parse};
+use crate::tree::parse::{heading, parse};
 use crate::tree::workflow::mentions;
-use crate::tree::{PlanTree, StepNumber, StepTree};
+use crate::tree::{PlanTree, StepTree};
 use numbers::Numbers;
 use writer::TemplateExpander;
 
@@ -123,12 +123,12 @@ struct Part<'a> {
 impl Part<'_> {
     // `N+1` is one step, whose number is not known yet.
     fn is_several(&self) -> bool {
-        self.step.for_each.is_some()
-            || matches!(&self.step.number.value, StepNumber::Template(text) if !text.contains('+'))
+        let node = &self.step.node;
+        self.step.for_each.is_some() || node.number.is_none() && !node.id.value.contains('+')
     }
 
     fn is_template(&self) -> bool {
-        self.is_several() || self.step.fixed_number().is_none()
+        self.is_several() || self.step.node.number.is_none()
     }
 }
 
@@ -157,8 +157,8 @@ fn items(part: &Part<'_>, given: Option<&[String]>, found: &mut Vec<Diagnostic>)
         return None;
     }
     let refuse = |message: String, help: &str| {
-        let at = part.step.for_each.as_ref().map_or(part.step.number.span, |list| list.span);
-        Diagnostic::new(Code::P012, message).at(at, "").step(name_of(part.step)).help(help)
+        let at = part.step.for_each.as_ref().map_or(part.step.node.id.span, |list| list.span);
+        Diagnostic::new(Code::P012, message).at(at, "").step(part.step.node.step_name()).help(help)
     };
     let list = match (&part.step.for_each, given) {
         (Some(list), _) => match read_list(list) {
@@ -173,7 +173,7 @@ fn items(part: &Part<'_>, given: Option<&[String]>, found: &mut Vec<Diagnostic>)
         },
         (None, Some(given)) => given.to_vec(),
         (None, None) => {
-            let message = format!("nothing says what `{}` stands for", escape(&part.step.number_text()));
+            let message = format!("nothing says what `{}` stands for", escape(&part.step.node.id.value));
             let help = "name the items: `--items FILE`, `--command CMD`, `--item X`, or `**for_each:** a, b` in the step";
             found.push(refuse(message, help));
             return None;
@@ -214,7 +214,7 @@ fn unused(parts: &[Part<'_>], given: Option<&[String]>) -> Option<Diagnostic> {
     Some(match own {
         Some((step, list)) => unused
             .at(list.span, "this step has a list of its own")
-            .step(name_of(step))
+            .step(step.node.step_name())
             .help("delete `**for_each:**`, or leave the items of the command line out"),
         None => unused.at(Span::at(0), "").help("leave them out, or write a template: `### 2–N. …`"),
     })
@@ -235,7 +235,8 @@ fn misspelt_placeholders(source: &Source, part: &Part<'_>) -> Vec<Diagnostic> {
         let near = nearest(word, names)?.word;
         let span = Span::new(part.span.start + at, part.span.start + at + word.len() + 2);
         let slip = Diagnostic::new(Code::P012, format!("`{{{word}}}` stands for nothing"));
-        let slip = slip.at(span, "").step(name_of(part.step)).help(format!("did you mean `{{{near}}}`?"));
+        let slip =
+            slip.at(span, "").step(part.step.node.step_name()).help(format!("did you mean `{{{near}}}`?"));
         Some(slip.fix(span, format!("{{{near}}}"), false))
     });
     meant.collect()
@@ -271,10 +272,10 @@ fn check(source: &Source, text: &str, commands: &[Option<String>]) -> Result<(),
     let read: Vec<Option<&str>> = tree
         .steps
         .iter()
-        .map(|step| step.contract.as_ref().map(|contract| contract.command.as_str()))
+        .map(|step| step.node.contract.as_ref().map(|contract| contract.command.as_str()))
         .collect();
     let wanted: Vec<Option<&str>> = commands.iter().map(Option::as_deref).collect();
-    let numbers = tree.steps.iter().zip(1_u32..).all(|(step, number)| step.fixed_number() == Some(number));
+    let numbers = tree.steps.iter().zip(1_u32..).all(|(step, number)| step.node.number == Some(number));
     if read == wanted && numbers {
         return Ok(());
     }

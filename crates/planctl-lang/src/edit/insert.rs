@@ -70,22 +70,23 @@ fn refused<T>(span: Span, message: String, help: &str) -> Result<T, Vec<Diagnost
 
 fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, Vec<Diagnostic>> {
     let (tree, _) = parse(source);
-    let own = tree.steps.iter().position(|step| step.fixed_number() == Some(after));
+    let own = tree.steps.iter().position(|step| step.node.number == Some(after));
     let Some(step) = own.and_then(|at| tree.steps.get(at)) else {
         return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
     };
-    let edges = flow_edges(source, &tree).into_iter().filter(|edge| edge.from.value == step.number_text());
-    let forks = matches!(step.node_kind(), Kind::Decision | Kind::Human);
+    let edges = flow_edges(source, &tree, &mut Vec::new());
+    let mut edges = edges.into_iter().filter(|edge| edge.from.value == step.node.id.value);
+    let forks = matches!(step.node.kind.value, Kind::Decision | Kind::Human);
     let unclear = |edge: &EdgeTree| {
         forks || edge.on.value == On::Always || edge.on.value == On::Success && !edge.is_plain()
     };
-    if let Some(edge) = edges.into_iter().find(unclear) {
+    if let Some(edge) = edges.find(unclear) {
         let message = format!("where the run goes from step {after} depends on more than its success");
         return refused(edge.span, message, "put the step in by hand");
     }
     let titled = alone::one_step(proposal)?;
     let (end, text) = (line_end(source), source.text());
-    let (before, rest) = text.split_at(step.end.min(text.len()));
+    let (before, rest) = text.split_at(step.node.span.end.min(text.len()));
     let together = format!(
         "{}{end}{end}{}{end}{end}{}",
         before.trim_end(),
@@ -115,7 +116,7 @@ fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
     new.steps.remove(place);
     for (old, new) in old.steps.iter().zip(&new.steps) {
         if alone::meaning_of_step(old) != alone::meaning_of_step(new) {
-            return Some(format!("step {} would differ", old.number_text()));
+            return Some(format!("step {} would differ", old.node.id.value));
         }
     }
     (alone::meaning_of_plan(old) != alone::meaning_of_plan(new)).then(|| "the plan's own fields".to_owned())
@@ -125,18 +126,19 @@ fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
 /// steps need.
 fn moved_edges(source: &Source, after: u32, last: usize) -> String {
     let (tree, _) = parse(source);
-    let edges = flow_edges(source, &tree);
+    let edges = flow_edges(source, &tree, &mut Vec::new());
     let from =
         edges.iter().filter(|edge| edge.on.value == On::Success && edge.from.value == after.to_string());
     let mut edits: BTreeMap<Span, String> = from.map(|edge| (edge.from.span, last.to_string())).collect();
-    let (own, new): (Vec<&StepTree>, Vec<&StepTree>) =
-        tree.steps.iter().filter(|step| step.fixed_number() != Some(after)).partition(|step| {
-            step.fixed_number().is_none_or(|number| number < after || number as usize > last)
-        });
+    let (own, new): (Vec<&StepTree>, Vec<&StepTree>) = tree
+        .steps
+        .iter()
+        .filter(|step| step.node.number != Some(after))
+        .partition(|step| step.node.number.is_none_or(|number| number < after || number as usize > last));
     // Steps that say what they need, and not the one that proposed them, come beside what follows it.
-    let follows = |step: &&StepTree| step.needs.as_ref().is_none_or(|needs| needs.value.contains(&after));
+    let follows = |step: &&StepTree| step.needs().is_none_or(|needs| needs.value.contains(&after));
     if new.first().is_some_and(follows) {
-        for needs in own.into_iter().filter_map(|step| step.needs.as_ref()) {
+        for needs in own.into_iter().filter_map(StepTree::needs) {
             if needs.value.contains(&after) {
                 let moved =
                     |number: &u32| if *number == after { last.to_string() } else { number.to_string() };

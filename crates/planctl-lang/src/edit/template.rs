@@ -110,7 +110,7 @@ pub fn instantiate(source: &Source, title: Option<&str>, owner: &str, place: Opt
     let fresh = Source::new(source.path(), annotate(source, "draft", &BTreeMap::new()));
     let (tree, _) = parse(&fresh);
     let mut edits: Vec<(Span, String)> = Vec::new();
-    if let (Some(title), Some(old)) = (title, &tree.title) {
+    if let (Some(title), Some(old)) = (title, &tree.head.title) {
         edits.push((old.span, one_line(title)));
     }
     let owner = yaml_text(&one_line(owner));

@@ -19,7 +19,7 @@ pub fn entries(source: &Source) -> (Vec<Entry>, Vec<Diagnostic>) {
             let (tree, found) = parse(source);
             let library = &tree.frontmatter.library;
             let is_entry = !library.domains.is_empty() || !library.triggers.is_empty();
-            let title = tree.title.map(|title| title.value);
+            let title = tree.head.title.map(|title| title.value);
             let entry = of_library(stem(source.path()), title, tree.steps.len(), library);
             (is_entry.then_some(entry).into_iter().collect(), found)
         }

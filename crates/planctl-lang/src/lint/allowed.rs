@@ -9,7 +9,6 @@ use crate::facts::{Facts, Trial};
 use crate::syntax::Language;
 use crate::syntax::source::Source;
 use crate::text::{Span, escape};
-use crate::tree::parse::name_of;
 use crate::tree::{Allow, PlanTree};
 
 /// The most comments of a plan that are compared with all codes; more are no slip.
@@ -133,7 +132,7 @@ impl<'a> Allowing<'a> {
         }
         for finding in &mut self.refused {
             let step = finding.spans.first().and_then(|label| self.tree.step_at(label.span.start));
-            finding.step = step.map(|at| name_of(&self.tree.steps[at]));
+            finding.step = step.map(|at| self.tree.steps[at].node.step_name());
         }
         let place = |allowed: &Allowed| allowed.finding.spans.first().map(|label| label.span);
         self.allowed.sort_by_key(place);
@@ -147,8 +146,8 @@ impl<'a> Allowing<'a> {
             None => self.tree.steps.iter(),
         };
         steps.all(|step| {
-            let trial = step.fixed_number().and_then(|number| facts.trials.get(&number));
-            step.contract.is_none() || matches!(trial, Some(Trial::Tried(_)))
+            let trial = step.node.number.and_then(|number| facts.trials.get(&number));
+            step.node.contract.is_none() || matches!(trial, Some(Trial::Tried(_)))
         })
     }
 }
@@ -218,7 +217,7 @@ pub fn allowing_edit(source: &Source, tree: &PlanTree, finding: &Diagnostic) -> 
     let step = finding.spans.first().and_then(|label| tree.step_at(label.span.start));
     let above = match step {
         Some(at) => tree.steps[at].heading,
-        None => tree.title.as_ref()?.span,
+        None => tree.head.title.as_ref()?.span,
     };
     let end = source.line_span(source.line_of(above.start)).end;
     let comment = format!("\n\n<!-- planctl: allow {} -->", finding.code);

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::Context;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity};
 use crate::text::{Span, escape};
-use crate::tree::parse::name_of;
-use crate::tree::{PlanTree, StepNumber};
+use crate::tree::{PlanTree, StepTree};
 
 /// How many edits all findings together may carry; a plan that is all wrong has its fix at the first one only.
 const EDITS_MAX: usize = 10_000;
@@ -29,12 +28,13 @@ fn numbering(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let mut first_use: BTreeMap<u32, Span> = BTreeMap::new();
     let mut expected = 1_u32;
     for step in &context.tree.steps {
-        let span = step.number.span;
-        let number = match &step.number.value {
-            StepNumber::Fixed(u32::MAX) => continue,
-            StepNumber::Fixed(number) => *number,
-            StepNumber::Template(text) => {
-                found.push(template(text, span, context.source.path()).step(name_of(step)));
+        let span = step.node.id.span;
+        let name = step.node.step_name();
+        let number = match step.node.number {
+            Some(u32::MAX) => continue,
+            Some(number) => number,
+            None => {
+                found.push(template(&step.node.id.value, span, context.source.path()).step(name));
                 continue;
             }
         };
@@ -43,13 +43,13 @@ fn numbering(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             let twice =
                 Diagnostic::new(Code::P013, format!("step {number} is there twice")).at(span, "again here");
             let twice = twice.at(*first, format!("first on line {line}"));
-            found.push(twice.help(format!("make this step {expected}")).step(name_of(step)));
+            found.push(twice.help(format!("make this step {expected}")).step(name));
             continue;
         }
         first_use.insert(number, span);
         if number == 0 {
             let zero = Diagnostic::new(Code::P014, "the first step must be 1").level(Severity::Error);
-            found.push(zero.at(span, "step 0").help("number the steps 1, 2, 3 …").step(name_of(step)));
+            found.push(zero.at(span, "step 0").help("number the steps 1, 2, 3 …").step(name));
             continue;
         }
         if number != expected {
@@ -62,7 +62,7 @@ fn numbering(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             };
             let gap = Diagnostic::new(Code::P014, message).at(span, "");
             let gap = gap.help(format!("make this step {expected}, or add what is missing"));
-            found.push(if number < expected { gap.level(Severity::Error) } else { gap }.step(name_of(step)));
+            found.push(if number < expected { gap.level(Severity::Error) } else { gap }.step(name));
         }
         expected = number.max(expected).saturating_add(1);
     }
@@ -89,10 +89,10 @@ fn renumber_fix(tree: &PlanTree) -> Option<Fix> {
     let mut meant: BTreeMap<u32, Option<u32>> = BTreeMap::new();
     let mut edits = Vec::new();
     for (number, step) in (1_u32..).zip(&tree.steps) {
-        let old = step.fixed_number()?;
+        let old = step.node.number?;
         meant.entry(old).and_modify(|known| *known = None).or_insert(Some(number));
         if old != number {
-            edits.push(Edit { span: step.number.span, replacement: number.to_string() });
+            edits.push(Edit { span: step.node.id.span, replacement: number.to_string() });
         }
     }
     if tree.steps.iter().any(|step| !step.needed_templates.is_empty()) {
@@ -100,7 +100,7 @@ fn renumber_fix(tree: &PlanTree) -> Option<Fix> {
     }
     let moves = |old: &u32| meant.get(old).is_some_and(|new| *new != Some(*old));
     let mut safe = tree.flow.is_none();
-    for needs in tree.steps.iter().filter_map(|step| step.needs.as_ref()) {
+    for needs in tree.steps.iter().filter_map(StepTree::needs) {
         if !needs.value.iter().any(moves) {
             continue;
         }
@@ -111,7 +111,8 @@ fn renumber_fix(tree: &PlanTree) -> Option<Fix> {
             None => safe = false,
         }
     }
-    let texts = tree.steps.iter().filter_map(|step| step.task.as_ref()).chain(&tree.context);
+    let tasks = tree.steps.iter().filter_map(|step| step.node.task.as_ref());
+    let texts = tasks.chain(tree.head.attributes.goal.raw());
     safe &= !texts.flat_map(|text| numbers_named(&text.value)).any(|number| moves(&number));
     edits.sort();
     Some(Fix { edits, safe })

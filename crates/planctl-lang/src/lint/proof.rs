@@ -25,7 +25,9 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 Doubt::ThisPlan { .. } => {
                     contract.expected() == 0 && context.facts.plan_is_inside != Some(false)
                 }
-                Doubt::AnyLine(_) | Doubt::EitherVerdict { .. } | Doubt::Unset(..) => true,
+                Doubt::AnyLine(_) | Doubt::EitherVerdict { .. } | Doubt::Unset(..) | Doubt::Unasserted(_) => {
+                    true
+                }
             };
             let doubts = shell::doubtful(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
@@ -141,6 +143,9 @@ fn doubt_finding(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
         Doubt::AnyLine(span) => Diagnostic::new(Code::P104, "the contract hardly can fail: its search finds any line")
             .at(contract.in_plan(*span), "every line matches")
             .help("search for a text that is there only when the step is done; for a file with content, `test -s FILE`"),
+        Doubt::Unasserted(span) => Diagnostic::new(Code::P104, "the contract hardly can fail: python leaves out each `assert`")
+            .at(contract.in_plan(*span), "asks for code without its asserts")
+            .help("take it out, or let Python fail by `sys.exit(…)`"),
         Doubt::Unset(span, name) => {
             let name = escape(name);
             let message = format!("the contract hardly can fail: nothing sets `{name}`, so it is empty");

@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::Language;
 use crate::syntax::alike;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::parse::{CONTRACT_STUB, name_of};
+use crate::tree::parse::CONTRACT_STUB;
 use crate::tree::workflow::Kind;
 use crate::tree::{Field, Mark, OnFail, PlanTree, StepTree};
 
@@ -62,7 +62,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         unsupported(step, &mut of_step);
         for_each(context, step, &mut of_step);
         marks(context, step, is_like_ours, &mut of_step);
-        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(name_of(step))));
+        found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.node.step_name())));
     }
 }
 
@@ -80,7 +80,7 @@ fn plan(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return found.push(super::foreign::finding(context));
     }
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
-    match &tree.title {
+    match &tree.head.title {
         None => {
             let missing = Diagnostic::new(Code::P007, "the plan has no title");
             found.push(match underlined(context, top.end, '=', |_| true) {
@@ -99,7 +99,7 @@ fn plan(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         }
         Some(title) => long_title(title.value.chars().count(), title.span, found),
     }
-    let after_head = tree.title.as_ref().map_or(top, |title| Span::at(title.span.end));
+    let after_head = tree.head.title.as_ref().map_or(top, |title| Span::at(title.span.end));
     match tree.steps_heading {
         None if let Some(meant) = meant_steps(tree) => {
             let written = escape(context.source.slice(meant).trim());
@@ -219,22 +219,23 @@ fn is_like_ours(context: &Context<'_>) -> bool {
 }
 
 fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    if step.title.value.is_empty() {
+    if step.node.step_title().is_empty() {
         let empty =
             Diagnostic::new(Code::P009, "the step has no title").at(step.heading, "a title was expected");
         found.push(empty.help("write what the step achieves after its number"));
     }
-    long_title(step.title.value.chars().count(), step.title.span, found);
+    long_title(step.node.step_title().chars().count(), step.title_span(), found);
 }
 
 fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let kind = step.node_kind();
+    let node = &step.node;
+    let kind = node.kind.value;
     let is_work = kind == Kind::Task;
     let is_told = matches!(kind, Kind::Task | Kind::Human | Kind::Escalate);
     let is_run = matches!(kind, Kind::Task | Kind::Call);
-    let name = step.number_text();
+    let name = &node.id.value;
     let missing = |field: Field| !step.unread.contains(&field);
-    if is_work && step.target.is_none() && missing(Field::Target) {
+    if is_work && node.role.is_none() && missing(Field::Target) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: target is missing"));
         let diagnostic = diagnostic.at(step.heading, "this step");
         found.push(match context.facts.roles.as_deref() {
@@ -244,18 +245,19 @@ fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnos
             Some([]) | None => diagnostic.help("say who does it: `**target:** coder`"),
         });
     }
-    if is_told && step.task.is_none() && missing(Field::Task) {
+    if is_told && node.task.is_none() && missing(Field::Task) {
         let diagnostic = Diagnostic::new(Code::P009, format!("step {name}: task is missing"));
         found.push(
             diagnostic.at(step.heading, "this step").help("say what to do: `**task:**` and text below it"),
         );
     }
-    if is_run && step.contract.is_none() && step.judge.is_none() && missing(Field::Contract) {
+    if is_run && node.contract.is_none() && node.attributes.judge.raw().is_none() && missing(Field::Contract)
+    {
         let diagnostic = Diagnostic::new(Code::P010, format!("step {name} has no contract"));
         let help =
             "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
         let missing = diagnostic.at(step.heading, "nothing can decide whether this step is done").help(help);
-        found.push(match &step.task {
+        found.push(match &node.task {
             Some(task) => {
                 let end = context.source.line_span(context.source.line_of(task.span.end)).end;
                 missing.fix(Span::at(end), format!("\n\n**contract:**\n{CONTRACT_STUB}"), false)
@@ -263,7 +265,7 @@ fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnos
             None => missing,
         });
     }
-    let Some(contract) = &step.contract else { return };
+    let Some(contract) = &node.contract else { return };
     if contract.exit_code.is_none() && missing(Field::ExitCode) {
         let note = Diagnostic::new(Code::P020, "no exit code is given; `exit_code == 0` applies");
         found.push(note.at(contract.fence, "this contract"));
@@ -272,7 +274,7 @@ fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnos
 
 // Fields that a step of its kind has no use for: their values would be dropped without a word.
 fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let Some(kind) = &step.kind else { return };
+    let (kind, said) = (&step.node.kind, &step.node.attributes);
     let (word, runs, is_told, is_tried) = match kind.value {
         Kind::Task | Kind::Start | Kind::Fork | Kind::Exit => return,
         // People read the task of a call, a checkpoint or a sub-plan.
@@ -284,28 +286,28 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
         Kind::Join => ("join", false, false, true),
         Kind::SubPlan => ("sub-plan", false, true, true),
     };
-    if let Some(contract) = step.contract.as_ref().filter(|_| !runs) {
+    if let Some(contract) = step.node.contract.as_ref().filter(|_| !runs) {
         let message = format!("no contract runs at a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).at(contract.fence, "nobody would run this");
         found.push(dropped.at(kind.span, "because of this type").help(
             "make it a step of its own behind this one, with `**type:** call`; or delete it, or the type",
         ));
     }
-    if let Some(least) = step.min_tests.as_ref().filter(|_| !runs) {
+    if let Some(least) = said.min_tests.raw().filter(|_| !runs) {
         let message = format!("no tests are counted at a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
         found.push(
             dropped.at(least.span, "").help("make it a field of the step whose contract runs the tests"),
         );
     }
-    if let Some(task) = step.task.as_ref().filter(|_| !is_told) {
+    if let Some(task) = step.node.task.as_ref().filter(|_| !is_told) {
         let message = format!("nobody is given the task of a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
         found.push(
             dropped.at(task.span, "").help("say it in the step's title, or in the task of another step"),
         );
     }
-    if let Some(policy) = step.on_fail.as_ref().filter(|_| !is_tried) {
+    if let Some(policy) = said.on_fail.raw().filter(|_| !is_tried) {
         let message = format!("`on_fail` has no effect at a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
         found.push(
@@ -316,28 +318,29 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 // The plan of a sub-plan is named there, and at no other step.
 fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    if step.node_kind() != Kind::SubPlan {
-        let said = [
-            (Field::Plan, step.plan.as_ref().map(|plan| plan.span)),
-            (Field::Folder, step.folder.as_ref().map(|folder| folder.span)),
-            (Field::Approval, step.approval.as_ref().map(|approval| approval.span)),
+    let said = &step.node.attributes;
+    if step.node.kind.value != Kind::SubPlan {
+        let of_sub_plans = [
+            (Field::Plan, said.child_dotfile.raw()),
+            (Field::Folder, said.child_workdir.raw()),
+            (Field::Approval, said.child_approval.raw()),
         ];
-        for (field, span) in said {
-            let Some(span) = span else { continue };
+        for (field, words) in of_sub_plans {
+            let Some(span) = words.map(|words| words.span) else { continue };
             let message = format!("`**{}:**` is of a sub-plan alone", field.word());
             let dropped = Diagnostic::new(Code::P015, message).at(span, "nobody would read this");
             found.push(dropped.help("write `**type:** sub-plan`, or delete the field"));
         }
         return;
     }
-    if step.plan.is_none() && !step.unread.contains(&Field::Plan) {
-        let message = format!("step {}: plan is missing", step.number_text());
+    if said.child_dotfile.raw().is_none() && !step.unread.contains(&Field::Plan) {
+        let message = format!("step {}: plan is missing", step.node.id.value);
         let missing = Diagnostic::new(Code::P009, message).at(step.heading, "this step");
         found.push(
             missing.help("name the file of the plan that it carries out: `**plan:** plans/release.md`"),
         );
     }
-    if let Some(policy) = step.on_fail.as_ref().filter(|policy| policy.value.retries.is_some()) {
+    if let Some(policy) = said.on_fail.spanned().filter(|policy| policy.value.retries.is_some()) {
         let message =
             "a sub-plan is not tried again: what its run does about a failure stands in its own plan";
         let idle = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(policy.span, "");
@@ -346,10 +349,11 @@ fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let is_tried = matches!(step.node_kind(), Kind::Task | Kind::Call);
+    let said = &step.node.attributes;
+    let is_tried = matches!(step.node.kind.value, Kind::Task | Kind::Call);
     let missing = is_tried && !step.unread.contains(&Field::OnFail);
-    match &step.on_fail {
-        None if missing && step.contract.is_some() && step.max_retries.is_none() => {
+    match said.on_fail.spanned() {
+        None if missing && step.node.contract.is_some() && said.max_retries.raw().is_none() => {
             let note =
                 Diagnostic::new(Code::P020, "no `on_fail` is given; `retry(2), then escalate` applies");
             found.push(note.at(step.heading, "this step"));
@@ -362,7 +366,7 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
                 let whole = format!("retry({retries}), then escalate");
                 found.push(open.help(format!("write `{whole}`")).fix(policy.span, whole, true));
             }
-            if let (Some(retries), Some(most)) = (policy.value.retries, &step.max_retries)
+            if let (Some(retries), Some(most)) = (policy.value.retries, said.max_retries.spanned())
                 && retries != most.value
             {
                 let message = format!("`on_fail` grants {retries} retries, and `max_retries` {}", most.value);
@@ -377,7 +381,7 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 // A contract that is green before the work on purpose is not asked to be red.
 fn lint_guard(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let (Some(guard), Some(policy)) = (&step.guard, &step.red_first) else { return };
+    let (Some(guard), Some(policy)) = (&step.node.guard, &step.node.red_first) else { return };
     if !guard.value || policy.value == RedFirst::Off {
         return;
     }
@@ -420,7 +424,7 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 // A heading that is a template is reported for its number.
 fn for_each(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
-    if let Some(items) = step.for_each.as_ref().filter(|_| step.fixed_number().is_some()) {
+    if let Some(items) = step.for_each.as_ref().filter(|_| step.node.number.is_some()) {
         let several =
             Diagnostic::new(Code::P012, "`**for_each:**` makes a step per item, and is not expanded")
                 .at(items.span, "these are the items");

@@ -133,6 +133,23 @@ impl<T> Written<T> {
     }
 }
 
+/// Fields with the places of their words.
+pub(crate) trait Placed {
+    /// Forgets the places, and the words by which another value than a text is said.
+    fn forget_places(&mut self);
+}
+
+impl<T: FieldValue> Placed for Written<T> {
+    fn forget_places(&mut self) {
+        let Some(words) = &mut self.0 else { return };
+        words.text.span = Span::default();
+        words.value = words.value.take().map(|value| value.at(Span::default()));
+        if T::FORM != ValueForm::Text {
+            words.text.value.clear();
+        }
+    }
+}
+
 impl<T: FieldWords + Clone> Written<Vec<Spanned<T>>> {
     /// Makes a list of entries; nothing of none.
     pub(crate) fn list(entries: &[Spanned<T>]) -> Written<Vec<Spanned<T>>> {

@@ -48,7 +48,7 @@ fn without(source: &Source, annotations: Vec<Span>) -> String {
 fn annotations(source: &Source, tree: &PlanTree) -> Vec<Span> {
     let mut spans: Vec<Span> = status_value(source).into_iter().collect();
     for step in &tree.steps {
-        spans.extend(step.mark.as_ref().map(|mark| Span::new(mark.span.start, step.title.span.start)));
+        spans.extend(step.mark.as_ref().map(|mark| Span::new(mark.span.start, step.title_span().start)));
         spans.extend(step.status.as_ref().map(|status| source.whole_line(status.span.start)));
     }
     spans.sort_unstable();

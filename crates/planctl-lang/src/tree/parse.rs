@@ -20,7 +20,7 @@ pub(crate) use step::kind_word;
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};
+use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity};
 use crate::syntax::Language;
 use crate::syntax::alike;
 use crate::syntax::markdown::{LineKind, Outline};
@@ -84,6 +84,7 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     }
     reader.close_field(source.line_count());
     reader.take_tools();
+    reader.tree.steps.iter_mut().for_each(|step| step::place_work(&mut step.node));
     reader.report_fences();
     let Reader { mut found, tree, parts, .. } = reader;
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
@@ -275,7 +276,7 @@ impl<'a> Reader<'a> {
 
     // A deeper numbered heading inside a step begins the next step only if its number does; else it is task text.
     fn continues(&self, step: &StepHeading) -> bool {
-        let last = self.tree.steps.iter().rev().find_map(StepTree::fixed_number);
+        let last = self.tree.steps.iter().rev().find_map(|step| step.node.number);
         match (&step.number, last) {
             (Ok(number), Some(last)) => number.value == StepNumber::Fixed(last.saturating_add(1)),
             (Ok(_), None) | (Err(_), _) => true,
@@ -309,15 +310,17 @@ impl<'a> Reader<'a> {
             return;
         }
         self.begin_part(line, PartKind::Step { level: heading.level });
-        let tree = StepTree { mark: step.mark, ..StepTree::new(number, span, step.title) };
+        let mut tree = StepTree { mark: step.mark, ..StepTree::new(number, span, step.title) };
+        tree.node.step = Some(self.tree.steps.len());
         if heading.level != 3 || !step.is_plain {
-            let written = format!("### {}. ", tree.number_text());
+            let written = format!("### {}. ", tree.node.id.value);
             let message = format!("a step's heading is written `{written}Title`");
             let prefix = Span::new(
                 span.start,
-                tree.mark.as_ref().map_or(tree.title.span.start, |mark| mark.span.start),
+                tree.mark.as_ref().map_or(tree.title_span().start, |mark| mark.span.start),
             );
-            let drift = Diagnostic::new(Code::P005, message).at(span, "read as a step").step(name_of(&tree));
+            let drift =
+                Diagnostic::new(Code::P005, message).at(span, "read as a step").step(tree.node.step_name());
             self.found.push(drift.fix(prefix, written, true));
         }
         self.tree.steps.push(tree);
@@ -327,9 +330,9 @@ impl<'a> Reader<'a> {
         match self.place {
             Section::Plan => {
                 self.close_field(line);
-                if heading.level == 1 && self.tree.title.is_none() {
+                if heading.level == 1 && self.tree.head.title.is_none() {
                     let at = Span::new(heading.at, heading.at + heading.text.len());
-                    self.tree.title = Some(Spanned::new(heading.text.to_owned(), at));
+                    self.tree.head.title = Some(Spanned::new(heading.text.to_owned(), at));
                     self.begin_part(line, PartKind::Title);
                 } else {
                     self.begin_part(line, PartKind::Other);
@@ -393,7 +396,7 @@ impl<'a> Reader<'a> {
     // A field above the steps looks as if it held for them.
     fn report_unread(&mut self, span: Span) {
         let is_told = std::mem::replace(&mut self.is_unread_told, true);
-        if is_told || self.tree.title.is_none() && self.source.slice(span).starts_with("# ") {
+        if is_told || self.tree.head.title.is_none() && self.source.slice(span).starts_with("# ") {
             return;
         }
         let message = "text above the steps is for readers: no worker is given it";
@@ -596,7 +599,7 @@ impl<'a> Reader<'a> {
         if self.place == Section::Step
             && let Some(step) = self.tree.steps.last_mut()
         {
-            step.end = self.source.line_span(end).start;
+            step.node.span.end = self.source.line_span(end).start;
         }
         let Some(field) = self.field.take() else { return };
         let Some(known) = field.field else { return };
@@ -632,7 +635,7 @@ impl<'a> Reader<'a> {
     fn push_in_step(&mut self, diagnostic: Diagnostic) {
         let step =
             self.tree.steps.last().filter(|_| self.place != Section::Plan && diagnostic.step.is_none());
-        let step = step.map(name_of);
+        let step = step.map(|step| step.node.step_name());
         self.found.push(Diagnostic { step: step.or(diagnostic.step.clone()), ..diagnostic });
     }
 }
@@ -656,9 +659,4 @@ fn bulleted_field(text: &str) -> Option<(usize, &'static str)> {
 
 fn is_section(heading: &Heading<'_>, name: &str) -> bool {
     heading.level <= 4 && heading.text.trim_end_matches(':').trim().eq_ignore_ascii_case(name)
-}
-
-/// Names a step for a finding.
-pub(crate) fn name_of(step: &StepTree) -> StepName {
-    StepName { number: step.number_text(), title: step.title.value.clone() }
 }

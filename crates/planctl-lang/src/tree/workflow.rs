@@ -156,8 +156,9 @@ fn has_limit_exceeded(found: &[Diagnostic]) -> bool {
 // Most plans are, and there is nothing to find out about their graph.
 fn is_linear(tree: &PlanTree) -> bool {
     let is_in_line = |step: &StepTree| {
-        let kind = step.node_kind();
-        step.needs.is_none() && step.when.is_none() && matches!(kind, Kind::Task | Kind::Human | Kind::Call)
+        let NodeTree { kind, attributes, .. } = &step.node;
+        let is_placed = attributes.needs.raw().is_some() || attributes.when.raw().is_some();
+        !is_placed && matches!(kind.value, Kind::Task | Kind::Human | Kind::Call)
     };
     tree.flow.is_none() && tree.steps.iter().all(is_in_line)
 }

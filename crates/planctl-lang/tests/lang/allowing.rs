@@ -52,7 +52,7 @@ fn a_comment_in_the_step_or_above_all_steps_allows_a_finding_and_keeps_it_with_i
         assert_eq!((allowed.finding.code, allowed.finding.level), (Code::P110, Severity::Warning));
         assert_eq!(allowed.reason, "the first only fills the log");
         assert!(text[allowed.comment.start..allowed.comment.end].starts_with("<!--"), "{text}");
-        let step = found.tree.steps[0].task.as_ref().unwrap();
+        let step = found.tree.steps[0].node.task.as_ref().unwrap();
         assert_eq!(step.value, "Make `one.txt`.", "the comment is no part of the task");
         let report = found.report(&Source::new("plan.md", text.as_str()));
         assert_eq!(report.allowed[0].reason, "the first only fills the log");

@@ -20,7 +20,7 @@ fn faults(budget: &str) -> (String, Vec<Diagnostic>) {
 fn read(budget: &str) -> (Option<u64>, Option<u64>, Option<u64>) {
     let (text, faults) = faults(budget);
     assert_eq!(faults, [], "{budget}");
-    let budget = parse(&Source::new("p", text)).0.budget.expect("a budget is there").value;
+    let budget = parse(&Source::new("p", text)).0.head.budget.expect("a budget is there").value;
     (budget.tokens, budget.micro_usd, budget.time.as_ref().map(Duration::as_secs))
 }
 
@@ -232,6 +232,6 @@ fn a_budget_in_bullets_keeps_its_limits_when_the_plan_is_formatted() {
     let text = with(WHOLE, "\n- 200k tokens\n- $1.50\n- 20 minutes");
     let source = Source::new("p", text);
     let formatted = planctl_lang::format(&source);
-    let budget = |source: &Source| parse(source).0.budget.map(|budget| budget.value);
+    let budget = |source: &Source| parse(source).0.head.budget.map(|budget| budget.value);
     assert_eq!(budget(&Source::new("p", formatted)), budget(&source));
 }

@@ -121,6 +121,59 @@ fn contracts_that_can_fail_are_left_alone() {
 }
 
 #[test]
+fn x_19_a_script_that_is_fed_to_a_shell_is_read_as_any_other() {
+    all_are(
+        &[
+            "bash <<'EOF'\ntest -s f || true\nEOF",
+            "sh -s <<'EOF'\ngrep -q x f\nexit 0\nEOF",
+            "bash <<\"EOF\"\npytest\necho ok\nEOF",
+        ],
+        P104,
+    );
+    all_are(&["bash <<'EOF'\npytest | tee log\nEOF"], P105);
+    none_is(
+        &[
+            "bash <<'EOF'\ntest -s f\nEOF",
+            "bash -e <<'EOF'\ntest -s f\ntrue\nEOF",
+            "bash -euo pipefail -c 'test -s f; true'",
+            "bash -ec 'test -s f; true'",
+            "set -e\neval 'test -s f; true'",
+            "bash check.sh <<'EOF'\ntrue\nEOF",
+            "bash -c 'test -s f' <<'EOF'\ntrue\nEOF",
+            "bash -n <<'EOF'\ntrue\nEOF",
+            "bash <<EOF\n$COMMAND || true\nEOF",
+        ],
+        P104,
+    );
+}
+
+#[test]
+fn x_19_asserts_that_python_is_told_to_leave_out_are_found() {
+    all_are(
+        &[
+            "python3 -O -c 'assert 1 == 2'",
+            "python3 -OBc 'import f; assert f.x'",
+            "python -OO - <<'EOF'\nimport f\nassert f.x\nEOF",
+            "PYTHONOPTIMIZE=1 python3 -c 'import f; assert(f.x)'",
+            "timeout 60 env PYTHONOPTIMIZE=2 python3.12 -c 'assert 0'",
+        ],
+        P104,
+    );
+    none_is(
+        &[
+            "python3 -c 'assert 1 == 2'",
+            "python3 -B -c 'assert 1 == 2'",
+            "python3 -O -c 'import sys; sys.exit(1)'",
+            "python3 -O check.py",
+            "python3 check.py -O <<'EOF'\nassert x\nEOF",
+            "PYTHONOPTIMIZE= python3 -c 'assert 0'",
+        ],
+        P104,
+    );
+    assert_eq!(marked("python3 -O -c 'assert 1 == 2'", P104), "-O");
+}
+
+#[test]
 fn contracts_that_can_not_pass_are_found() {
     all_are(&["false", "exit 1", "pytest; exit 3", "! true", "echo x; false"], P113);
     let text = with("test -f one.txt", "false").replacen("exit_code == 0", "exit_code == 1", 1);

@@ -28,13 +28,15 @@ fn decided(script: &str, look: &dyn Look) -> Vec<String> {
 
 #[test]
 fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
-    let forms: [(&str, &[&str]); 62] = [
+    let forms: [(&str, &[&str]); 64] = [
         ("bash tests/check.sh", &["tests/check.sh"]),
         ("./tests/check.sh", &["tests/check.sh"]),
         ("bash ./tests//check.sh", &["tests/check.sh"]),
         ("bash < tests/check.sh", &["tests/check.sh"]),
         ("cat tests/check.sh | bash", &["tests/check.sh"]),
         ("cat tests/*.sh | bash -s", &["tests/*.sh"]),
+        ("bash <<'EOF'\nbash tests/check.sh\nEOF", &["tests/check.sh"]),
+        ("cd tests && sh -e <<'EOF'\n./check.sh\nEOF", &["tests/check.sh"]),
         ("eval \"$(cat tests/check.sh)\"", &["tests/check.sh"]),
         ("bash <(cat tests/check.sh)", &["tests/check.sh"]),
         ("source tests/check.sh", &["tests/check.sh"]),

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{NodeId, On, Outcome, Priority, Subscription, WorkKind};
 use planctl_lang::Severity;
-use planctl_lang::{
-    Code, Facts, Mark, PlanTree, Source, StepNumber, annotate, changes, digest, parse, show, verify,
-};
+use planctl_lang::{Code, Facts, Mark, PlanTree, Source, annotate, changes, digest, parse, show, verify};
 
 const FIX: &str = include_str!("../fixtures/fix-auth-timeout.md");
 const EXTRACT: &str = include_str!("../fixtures/extract-config.md");
@@ -22,25 +20,25 @@ fn read(text: &str) -> PlanTree {
 fn commands(tree: &PlanTree) -> Vec<&str> {
     tree.steps
         .iter()
-        .map(|step| step.contract.as_ref().expect("each step has one").command.as_str())
+        .map(|step| step.node.contract.as_ref().expect("each step has one").command.as_str())
         .collect()
 }
 
 #[test]
 fn p_13_the_first_example_reads_without_loss() {
     let tree = read(FIX);
-    assert_eq!(tree.title.as_ref().unwrap().value, "Fix authentication timeout bug (#423)");
+    assert_eq!(tree.head.title.as_ref().unwrap().value, "Fix authentication timeout bug (#423)");
     assert_eq!(
-        tree.context.as_ref().unwrap().value,
+        tree.head.attributes.goal.text().unwrap().value,
         "Login requests timeout after 30s on slow connections. Root cause unknown."
     );
-    let budget = tree.budget.as_ref().unwrap().value;
+    let budget = tree.head.budget.as_ref().unwrap().value;
     assert_eq!(
         (budget.tokens, budget.micro_usd, budget.time),
         (Some(200_000), Some(1_500_000), Some(Duration::from_secs(1200)))
     );
-    assert_eq!(tree.priority.as_ref().unwrap().value, Priority::High);
-    let titles: Vec<&str> = tree.steps.iter().map(|step| step.title.value.as_str()).collect();
+    assert_eq!(tree.head.priority.as_ref().unwrap().value, Priority::High);
+    let titles: Vec<&str> = tree.steps.iter().map(|step| step.node.step_title()).collect();
     assert_eq!(titles, ["Analyze the bug", "Write the fix", "Lint and type check", "Create PR"]);
     assert_eq!(
         commands(&tree),
@@ -51,8 +49,9 @@ fn p_13_the_first_example_reads_without_loss() {
             "gh pr view --json state -q '.state' | grep -q OPEN",
         ]
     );
-    let first = &tree.steps[0];
-    let subscriptions: Vec<_> = first.subscriptions.iter().map(|entry| entry.value.clone()).collect();
+    let first = &tree.steps[0].node;
+    let subscriptions: Vec<_> =
+        first.attributes.subscriptions.entries().iter().map(|entry| entry.value.clone()).collect();
     let file = |path: &str| Subscription::File { path: path.into() };
     let topic = Subscription::Topic { name: "fix-auth-timeout".into() };
     assert_eq!(subscriptions, [file("src/auth/handler.py"), file("src/auth/middleware.py"), topic]);
@@ -82,11 +81,11 @@ fn p_13_the_second_example_reads_without_loss_and_its_last_step_is_a_review() {
 #[test]
 fn x_14_the_third_example_reads_without_loss_and_its_templates_are_reported() {
     let tree = read(MIGRATE);
-    let numbers: Vec<_> = tree.steps.iter().map(|step| step.number.value.clone()).collect();
-    let template = |text: &str| StepNumber::Template(text.into());
-    assert_eq!(numbers, [StepNumber::Fixed(1), StepNumber::Fixed(2), template("3–N"), template("N+1")]);
+    let nodes = tree.steps.iter().map(|step| &step.node);
+    let numbers: Vec<_> = nodes.map(|node| (node.number, node.id.value.as_str())).collect();
+    assert_eq!(numbers, [(Some(1), "1"), (Some(2), "2"), (None, "3–N"), (None, "N+1")]);
     assert_eq!(commands(&tree)[3], "! grep -r \"import requests\" src/ && uv run pytest tests/ -x");
-    assert!(tree.steps[1].subscriptions.is_empty(), "P-14");
+    assert!(tree.steps[1].node.attributes.subscriptions.entries().is_empty(), "P-14");
     let found = crate::sample::found(MIGRATE);
     let codes: Vec<Code> = found.iter().map(|found| found.code).collect();
     assert_eq!(codes, [Code::P012, Code::P012]);
@@ -301,7 +300,7 @@ fn p_15_headings_in_fences_and_comments_are_text() {
     assert_eq!(crate::sample::found(&text), []);
     let tree = read(&text);
     assert_eq!(tree.steps.len(), 2);
-    assert_eq!(tree.steps[0].task.as_ref().unwrap().value, task);
+    assert_eq!(tree.steps[0].node.task.as_ref().unwrap().value, task);
 }
 
 #[test]
@@ -315,7 +314,7 @@ fn colons_case_and_blanks_are_read_as_people_write_them() {
     ] {
         let text = crate::sample::with("**target:** coder", field);
         assert_eq!(
-            parse(&Source::new("p", &*text)).0.steps[0].target.as_ref().unwrap().value,
+            parse(&Source::new("p", &*text)).0.steps[0].node.role.as_ref().unwrap().value,
             "coder",
             "{field}"
         );

@@ -60,7 +60,7 @@ fn x_14_the_third_example_expands_to_a_plan_that_is_verified() {
         .tree
         .steps
         .iter()
-        .map(|step| format!("{} {}", step.number_text(), step.title.value))
+        .map(|step| format!("{} {}", step.node.id.value, step.node.step_title()))
         .collect();
     assert_eq!(
         titles,
@@ -73,11 +73,11 @@ fn x_14_the_third_example_expands_to_a_plan_that_is_verified() {
             "6 Remove requests dependency",
         ]
     );
-    let task = &verification.tree.steps[3].task.as_ref().unwrap().value;
+    let task = &verification.tree.steps[3].node.task.as_ref().unwrap().value;
     assert!(task.ends_with("\n\nThis step is for: src/b.py"), "{task}");
     let commands = |text: &str| {
         let steps = parse(&Source::new("p", text)).0.steps;
-        steps.into_iter().map(|step| step.contract.unwrap().command).collect::<Vec<_>>()
+        steps.into_iter().map(|step| step.node.contract.unwrap().command).collect::<Vec<_>>()
     };
     let (before, after) = (commands(MIGRATE), commands(source.text()));
     assert_eq!(
@@ -101,15 +101,16 @@ fn placeholders_are_filled_in_and_what_refers_follows() {
                 Subscription::File { path } => Some(path.clone()),
                 Subscription::Topic { .. } => None,
             };
-            let files: Vec<String> = step.subscriptions.iter().filter_map(words).collect();
-            format!("{} {} {}", step.number_text(), step.title.value, files.join(" "))
+            let files: Vec<String> =
+                step.node.attributes.subscriptions.entries().iter().filter_map(words).collect();
+            format!("{} {} {}", step.node.id.value, step.node.step_title(), files.join(" "))
         })
         .collect();
     assert_eq!(
         shown,
         ["1 Make one ", "2 Make a in/a.txt", "3 Make b in/b.txt", "4 Join out/a.txt out/b.txt one.txt"]
     );
-    let command = &steps[2].contract.as_ref().unwrap().command;
+    let command = &steps[2].node.contract.as_ref().unwrap().command;
     assert_eq!(command, "test -f out/b.txt && test 2 -le 2 && test -n \"${n}\"");
 }
 
@@ -238,7 +239,7 @@ fn an_item_is_quoted_where_the_shell_needs_it() {
     ] {
         let text = expanded(&templated(contract), &[item]);
         let steps = parse(&Source::new("p", &*text)).0.steps;
-        assert_eq!(steps[1].contract.as_ref().unwrap().command, command);
+        assert_eq!(steps[1].node.contract.as_ref().unwrap().command, command);
     }
     for (contract, item, says) in [
         ("test -f '{item}'", "it's", "inside quotes: take the quotes"),
@@ -260,7 +261,7 @@ fn every_template_is_verified_as_a_new_plan() {
         let text = instantiate(&source, Some("Do it: #1"), "ann \"o'x\": y", None);
         let verification = verify(&Source::new("plan.md", &*text), &facts(), &Levels::default());
         assert!(verification.is_verified(), "{}: {:?}", template.name, verification.diagnostics);
-        assert_eq!(verification.tree.title.unwrap().value, "Do it: #1");
+        assert_eq!(verification.tree.head.title.unwrap().value, "Do it: #1");
         assert_eq!(verification.tree.frontmatter.owner.unwrap().value, "ann \"o'x\": y");
         let stubs = text.matches("false  #").count();
         let told = verification.diagnostics.iter().filter(|found| found.code == Code::P113).count();
@@ -312,7 +313,7 @@ proptest! {
         let text = templated("printf %s {item}").replace("Make {item}", "Make it").replace("Make `two.txt` from it.", "Make `{item}`.");
         if let Ok(expanded) = expand(&Source::new("plan.md", text), Some(&list(&[item]))) {
             let steps = parse(&Source::new("plan.md", expanded.text)).0.steps;
-            let command = &steps[1].contract.as_ref().unwrap().command;
+            let command = &steps[1].node.contract.as_ref().unwrap().command;
             let said = std::process::Command::new("bash").args(["--norc", "-c", command]).output().unwrap();
             prop_assert_eq!(String::from_utf8_lossy(&said.stdout), item);
         }

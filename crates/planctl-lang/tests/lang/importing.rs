@@ -40,7 +40,7 @@ fn gaps_are_told_and_filled(plan: &Imported) -> Vec<String> {
     let verification = verify(&Source::new("plans/it.md", &*filled), &facts(), &Levels::default());
     assert!(verification.is_verified(), "{:#?}\n{filled}", verification.diagnostics);
     assert_eq!(verification.tree.steps.len(), plan.steps);
-    verification.tree.steps.into_iter().map(|step| step.title.value).collect()
+    verification.tree.steps.iter().map(|step| step.node.step_title().to_owned()).collect()
 }
 
 fn first_message((path, text): (&str, &str)) -> String {

@@ -16,11 +16,11 @@ fn inserted(plan: &str, after: u32, step: &str) -> Result<String, String> {
 fn titles(text: &str) -> Vec<String> {
     let (tree, found) = parse(&Source::new("p.md", text));
     assert!(found.iter().all(|found| found.level != planctl_lang::Severity::Error), "{found:?}");
-    let needs = |step: &planctl_lang::StepTree| step.needs.as_ref().map(|needs| needs.value.clone());
+    let needs = |step: &planctl_lang::StepTree| step.needs().map(|needs| needs.value);
     tree.steps
         .iter()
         .map(|step| {
-            format!("{} {} {:?}", step.number_text(), step.title.value, needs(step).unwrap_or_default())
+            format!("{} {} {:?}", step.node.id.value, step.node.step_title(), needs(step).unwrap_or_default())
         })
         .collect()
 }
@@ -81,7 +81,7 @@ fn hole_1_a_proposal_is_exactly_one_step_and_leaves_the_plan_around_it_as_it_was
                 let (tree, _) = parse(&Source::new("p.md", text.as_str()));
                 assert_eq!(tree.steps.len(), own.len() + 1, "{proposal}: {text}");
                 let contract =
-                    |at: usize| tree.steps[at].contract.as_ref().unwrap().command.trim().to_owned();
+                    |at: usize| tree.steps[at].node.contract.as_ref().unwrap().command.trim().to_owned();
                 assert_eq!(
                     [contract(0), contract(2), contract(3)],
                     ["test -f a", "test -f b", "test -f c"],

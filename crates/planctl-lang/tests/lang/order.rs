@@ -105,8 +105,12 @@ fn a_clear_reorder_is_offered_and_mends_the_plan() {
         // A section after the steps is told, whatever the order.
         left.retain(|found| found.level != Severity::Note);
         assert_eq!(left, [], "{mended}");
-        let titles: Vec<String> =
-            parse(&Source::new("p", &*mended)).0.steps.into_iter().map(|step| step.title.value).collect();
+        let titles: Vec<String> = parse(&Source::new("p", &*mended))
+            .0
+            .steps
+            .iter()
+            .map(|step| step.node.step_title().to_owned())
+            .collect();
         assert_eq!(titles, ["Title 3", "Title 1", "Title 2"]);
         assert!(mended.ends_with(&end.replace('\n', newline)), "{mended}");
     }

@@ -20,7 +20,7 @@ fn an_exit_code_before_its_contract_is_not_lost() {
         "**exit_code:** 3\n**contract:**\n```shell\ntest -f one.txt\n```\n",
     );
     let (tree, _) = planctl_lang::parse(&planctl_lang::Source::new("plan.md", text.as_str()));
-    let contract = tree.steps[0].contract.as_ref().unwrap();
+    let contract = tree.steps[0].node.contract.as_ref().unwrap();
     assert_eq!(contract.exit_code.as_ref().map(|code| code.value), Some(3));
     let twice = text.replacen("```\n", "```\nexit_code == 1\n", 1);
     let found = found(&twice);
@@ -487,7 +487,8 @@ fn row_58_line_ends_of_windows_are_read_and_count_in_the_digest() {
     assert_eq!(found(&text), []);
     let (unix, windows) = (Source::new("p", PLAN), Source::new("p", text));
     assert_ne!(digest(&unix), digest(&windows));
-    let command = |source| planctl_lang::parse(source).0.steps[0].contract.as_ref().unwrap().command.clone();
+    let command =
+        |source| planctl_lang::parse(source).0.steps[0].node.contract.as_ref().unwrap().command.clone();
     assert_eq!(command(&windows), command(&unix));
 }
 

@@ -39,7 +39,7 @@ pub fn sound(text: &str) {
     assert_eq!(annotate(&marked, "in-progress", &marks), marked.text());
     let titles = |source: &Source| -> Vec<String> {
         let told = |step: planctl_lang::StepTree| {
-            format!("{:?} {:?}", step.title.value, step.task.map(|task| task.value))
+            format!("{:?} {:?}", step.node.step_title(), step.node.task.as_ref().map(|task| &task.value))
         };
         parse(source).0.steps.into_iter().map(told).collect()
     };
@@ -92,9 +92,9 @@ fn words(text: &str) -> BTreeMap<String, usize> {
 fn without_places(tree: &PlanTree) -> String {
     let mut tree = tree.clone();
     for step in &mut tree.steps {
-        step.end = 0;
         step.unread.sort_unstable();
-        if let Some(contract) = &mut step.contract {
+        step.node.attributes.expect_exit = Default::default();
+        if let Some(contract) = &mut step.node.contract {
             contract.line_starts.clear();
             let zero = planctl_lang::Spanned::new(0, planctl_lang::Span::default());
             contract.exit_code.get_or_insert(zero);

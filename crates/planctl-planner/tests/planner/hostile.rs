@@ -95,9 +95,10 @@ fn check(value: &Value) {
     let Next::Verify { text } = conversation.next() else { return };
     let (tree, _) = parse(&Source::new("draft.md", text.as_str()));
     assert_eq!(tree.frontmatter.status.map(|status| status.value).as_deref(), Some("draft"), "{text}");
-    assert_eq!(tree.budget, None, "{text}");
+    assert_eq!(tree.head.budget, None, "{text}");
     assert!(
-        tree.flow.is_none() && tree.steps.iter().all(|step| step.status.is_none() && step.guard.is_none()),
+        tree.flow.is_none()
+            && tree.steps.iter().all(|step| step.status.is_none() && step.node.guard.is_none()),
         "{text}"
     );
     look(&mut conversation, &[]);
@@ -106,7 +107,7 @@ fn check(value: &Value) {
         let steps = value["steps"].as_array().expect("it has steps");
         assert_eq!(tree.steps.len(), steps.len(), "{text}");
         for (read, meant) in tree.steps.iter().zip(steps) {
-            let command = &read.contract.as_ref().expect("it has a contract").command;
+            let command = &read.node.contract.as_ref().expect("it has a contract").command;
             assert_eq!(command.trim(), meant["contract"].as_str().expect("a text").trim(), "{text}");
         }
     }

@@ -282,7 +282,7 @@ fn around(graph: &Graph, step: &str) -> Vec<NodeId> {
 /// Returns the pieces of a goal that the steps of a plan in markdown serve, as it says.
 fn intents(path: &str, source: &str) -> BTreeMap<u32, String> {
     let (tree, _) = planctl_lang::parse(&Source::new(path, source));
-    let said = tree.steps.into_iter().filter_map(|step| Some((step.fixed_number()?, step.intent?.value)));
+    let said = tree.steps.into_iter().filter_map(|step| Some((step.node.number?, step.intent?.value)));
     said.collect()
 }
 

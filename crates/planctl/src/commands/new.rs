@@ -39,7 +39,7 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         None => instantiate(&source, title.as_deref(), &owner, place.as_ref()),
         Some(_) => source.text().to_owned(),
     };
-    let title = title.or_else(|| parse(&source).0.title.map(|title| title.value)).unwrap_or_default();
+    let title = title.or_else(|| parse(&source).0.head.title.map(|title| title.value)).unwrap_or_default();
     let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
     put(context, &file, &text, how.force)?;
     let word = show::shell_word(&file.display().to_string());

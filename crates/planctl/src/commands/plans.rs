@@ -30,7 +30,7 @@ pub async fn ls(context: &Context) -> Answer {
 fn view(path: String, tree: &PlanTree, runs: &[RunSummary]) -> PlanFileView {
     let newest = runs.iter().find(|run| run.plan == path);
     PlanFileView {
-        title: tree.title.as_ref().map(|title| title.value.clone()),
+        title: tree.head.title.as_ref().map(|title| title.value.clone()),
         status: tree.frontmatter.status.as_ref().map(|status| status.value.clone()),
         steps: u32::try_from(tree.steps.len()).unwrap_or(u32::MAX),
         run: newest.map(|run| run.run.clone()),

@@ -6,7 +6,7 @@ use super::{Batches, Part};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::limits::STEPS_MAX;
 use crate::text::{Span, escape};
-use crate::tree::{StepNumber, template_key, template_range};
+use crate::tree::{template_key, template_range};
 
 /// Which new numbers the old ones stand for.
 pub(super) struct Numbers {
@@ -24,9 +24,10 @@ impl Numbers {
         for (part, list) in parts.iter().zip(lists) {
             let new = next..next + list.as_ref().map_or(1, Vec::len);
             next = new.end;
-            let old = match &part.step.number.value {
-                StepNumber::Fixed(number) => *number..=*number,
-                StepNumber::Template(text) => {
+            let text = &part.step.node.id.value;
+            let old = match part.step.node.number {
+                Some(number) => number..=number,
+                None => {
                     numbers.templates.entry(template_key(text)).or_default().extend(new.clone());
                     let Some((first, last)) = template_range(text) else { continue };
                     if last.is_none() {

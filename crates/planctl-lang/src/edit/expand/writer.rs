@@ -10,7 +10,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::fix::{line_end, with_line_ends};
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned, escape, is_plain_word};
-use crate::tree::parse::name_of;
 use crate::tree::workflow::{Mention, unknown_template};
 use crate::tree::{StepTree, template_key};
 
@@ -54,7 +53,7 @@ impl TemplateExpander<'_> {
         let Some(list) = list else {
             let mut edits = self.common_edits(part, self.commands.len() + 1);
             edits.extend(self.repeat_subscription_edits(part, &self.latest));
-            self.commands.push(part.step.contract.as_ref().map(|contract| contract.command.clone()));
+            self.commands.push(part.step.node.contract.as_ref().map(|contract| contract.command.clone()));
             text.push_str(&edited(self.source, part.span, edits));
             return;
         };
@@ -104,11 +103,11 @@ impl TemplateExpander<'_> {
     }
 
     fn common_edits(&mut self, part: &Part<'_>, number: usize) -> Vec<(Span, String)> {
-        let mut edits = vec![(part.step.number.span, number.to_string())];
+        let mut edits = vec![(part.step.node.id.span, number.to_string())];
         edits.extend(self.renumber_edits(part.span));
         // Where there is none, `none` stays.
-        if let Some(needs) = &part.step.needs {
-            let new = self.renumbered_needs(part.step, needs);
+        if let Some(needs) = part.step.needs() {
+            let new = self.renumbered_needs(part.step, &needs);
             if !new.is_empty() {
                 edits.push((needs.span, listed(&new)));
             }
@@ -122,13 +121,13 @@ impl TemplateExpander<'_> {
         for old in &needs.value {
             match self.numbers.fixed.get(old) {
                 Some(numbers) => new.extend(numbers),
-                None => self.found.push(self.numbers.refuse(*old, needs.span).step(name_of(step))),
+                None => self.found.push(self.numbers.refuse(*old, needs.span).step(step.node.step_name())),
             }
         }
         for template in &step.needed_templates {
             match self.numbers.templates.get(&template_key(&template.value)) {
                 Some(numbers) => new.extend(numbers),
-                None => self.found.push(unknown_template(template).step(name_of(step))),
+                None => self.found.push(unknown_template(template).step(step.node.step_name())),
             }
         }
         let mut seen = BTreeSet::new();
@@ -138,7 +137,7 @@ impl TemplateExpander<'_> {
 
     fn repeat_subscription_edits(&self, part: &Part<'_>, items: &[String]) -> Vec<(Span, String)> {
         let mut edits = Vec::new();
-        for subscription in &part.step.subscriptions {
+        for subscription in part.step.node.attributes.subscriptions.entries() {
             let line = self.source.whole_line(subscription.span.start);
             let text = self.source.slice(line);
             if items.is_empty() || !text.contains("{item}") || !text.trim_start().starts_with(['-', '*', '+'])
@@ -182,7 +181,7 @@ impl TemplateExpander<'_> {
             });
         }
         let body = edited(self.source, part.span, edits);
-        self.commands.push(part.step.contract.as_ref().map(|contract| {
+        self.commands.push(part.step.node.contract.as_ref().map(|contract| {
             let mut command = String::new();
             let mut at = 0;
             for (from, placeholder) in placeholders(&contract.command) {
@@ -205,9 +204,9 @@ impl TemplateExpander<'_> {
 
     // If a template never says `{item}`, adds the item to the title and to the task of each step.
     fn item_hints(&self, part: &Part<'_>, item: &str) -> Vec<(Span, String)> {
-        let title = part.step.title.span;
+        let title = part.step.title_span();
         let mut edits = vec![(Span::at(title.end), format!(": {item}"))];
-        if let Some(task) = &part.step.task {
+        if let Some(task) = &part.step.node.task {
             let line = self.source.line_span(self.source.line_of(task.span.end));
             edits.push((
                 Span::at(line.end),
@@ -227,7 +226,7 @@ impl TemplateExpander<'_> {
     }
 
     pub(super) fn quoting(&self, part: &Part<'_>) -> BTreeMap<usize, Context> {
-        let Some(contract) = &part.step.contract else { return BTreeMap::new() };
+        let Some(contract) = &part.step.node.contract else { return BTreeMap::new() };
         let contexts = contexts(&contract.command);
         contexts.into_iter().map(|(at, context)| (contract.in_plan(Span::at(at)).start, context)).collect()
     }
@@ -236,7 +235,8 @@ impl TemplateExpander<'_> {
     fn words(&mut self, part: &Part<'_>, items: &[String], context: Context, span: Span) -> String {
         if items.len() > 1 && context != Context::Bare {
             let message = "several items stand for what is one word here";
-            let refused = Diagnostic::new(Code::P012, message).at(span, "here").step(name_of(part.step));
+            let refused =
+                Diagnostic::new(Code::P012, message).at(span, "here").step(part.step.node.step_name());
             self.found.push(refused.help("write `{item}` as a word of its own, or leave `--batch` out"));
         }
         let words: Vec<String> = items.iter().map(|item| self.quoted(part, item, context, span)).collect();
@@ -248,7 +248,8 @@ impl TemplateExpander<'_> {
             return item.to_owned();
         }
         let refuse = |message: String, help: &str| {
-            let refused = Diagnostic::new(Code::P012, message).at(span, "here").step(name_of(part.step));
+            let refused =
+                Diagnostic::new(Code::P012, message).at(span, "here").step(part.step.node.step_name());
             refused.help(help)
         };
         match context {

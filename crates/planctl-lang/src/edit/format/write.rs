@@ -211,7 +211,9 @@ fn take_exit_code(step: Option<&StepTree>, blocks: &mut Vec<Block>, ends: &str) 
     let place = |blocks: &[Block], field| blocks.iter().position(|block| block.shape == Shape::Field(field));
     let Some(at) = place(blocks, Field::Contract).filter(|at| blocks[*at].is_clean) else { return };
     let has_line = blocks[at].lines.last().is_some_and(|line| is_expectation(line.trim()));
-    let Some(contract) = step.and_then(|step| step.contract.as_ref()).filter(|_| !has_line) else { return };
+    let Some(contract) = step.and_then(|step| step.node.contract.as_ref()).filter(|_| !has_line) else {
+        return;
+    };
     match (place(blocks, Field::ExitCode), &contract.exit_code) {
         (None, None) => blocks[at].lines.push(format!("exit_code == 0{ends}")),
         (Some(field), Some(code)) if field > at && blocks[field].is_clean => {
@@ -312,7 +314,7 @@ impl PlanFormatter<'_> {
         };
         match part.kind {
             PartKind::Title => {
-                heading(format!("# {}", self.tree.title.as_ref().map_or("", |title| &title.value)))
+                heading(format!("# {}", self.tree.head.title.as_ref().map_or("", |title| &title.value)))
             }
             PartKind::Steps => heading("## Steps".to_owned()),
             PartKind::Step { level } => {
@@ -336,7 +338,8 @@ impl PlanFormatter<'_> {
     fn step_heading(&self, step: &StepTree, level: usize) -> String {
         let mark = step.mark.as_ref().map_or("", |mark| self.source.slice(mark.span).trim_end());
         let mark = if mark.is_empty() { String::new() } else { format!("{mark} ") };
-        format!("{} {}. {mark}{}", "#".repeat(level), self.source.slice(step.number.span), step.title.value)
+        let (number, title) = (self.source.slice(step.node.id.span), step.node.step_title());
+        format!("{} {number}. {mark}{title}", "#".repeat(level))
     }
 
     fn field(
@@ -425,7 +428,7 @@ impl PlanFormatter<'_> {
         let LineKind::Fence(index) = self.layout.outline.kind(*first) else { return None };
         let fence = self.layout.outline.fences.get(index).filter(|fence| fence.first_line == *first)?;
         let is_read =
-            step.and_then(|step| step.contract.as_ref()).is_some_and(|read| read.fence == fence.opener);
+            step.and_then(|step| step.node.contract.as_ref()).is_some_and(|read| read.fence == fence.opener);
         let is_plain = self.source.slice(fence.opener).starts_with(['`', '~']);
         if !inline.is_empty() || !fence.is_closed || !is_read || !is_plain {
             return None;

@@ -4,9 +4,10 @@ use super::refused;
 use crate::diagnostic::Diagnostic;
 use crate::edit::placeless::{strip_head, strip_step};
 use crate::syntax::source::Source;
-use crate::text::Span;
+use crate::syntax::written::Written;
+use crate::text::{Span, Spanned};
 use crate::tree::parse::parse;
-use crate::tree::{PlanTree, StepNumber, StepTree};
+use crate::tree::{PlanTree, StepTree};
 
 /// Stands before a proposal that is read by itself.
 pub(super) const HEAD: &str =
@@ -50,12 +51,15 @@ pub(super) fn one_step(proposal: &str) -> Result<String, Vec<Diagnostic>> {
 /// Returns everything that a step says, blind to its place in the text and to the numbers of steps.
 pub(super) fn meaning_of_step(step: &StepTree) -> StepTree {
     let mut step = strip_step(step.clone());
-    step.number.value = StepNumber::default();
-    if let Some(needs) = &mut step.needs {
-        needs.value.fill(0);
+    step.node.id.value.clear();
+    step.node.number = None;
+    let said = &mut step.node.attributes;
+    let blind = |text: String| Spanned::new(text, Span::default());
+    if let Some(needs) = said.needs.value() {
+        said.needs = Written::with_words(blind(needs.len().to_string()), None);
     }
-    if let Some(when) = &mut step.when {
-        when.value = without_numbers(&when.value);
+    if let Some(when) = said.when.raw() {
+        said.when = Written::with_words(blind(without_numbers(&when.value)), None);
     }
     step
 }

@@ -242,9 +242,12 @@ fn is_of_pass(edge: &EdgeTree) -> bool {
 /// Reads a proposal as nodes with names of their own.
 fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Diagnostic>> {
     let source = Source::new("proposal", format!("{}{}\n", alone::HEAD, alone::one_step(proposal)?));
-    let is_placed = |step: &&StepTree| step.needs.is_some() || step.when.is_some();
+    let is_placed = |step: &&StepTree| {
+        let said = &step.node.attributes;
+        said.needs.raw().is_some() || said.when.raw().is_some()
+    };
     if let Some(step) = parse(&source).0.steps.iter().find(is_placed) {
-        return edges_in_step_error(&step.title.value);
+        return edges_in_step_error(step.node.step_title());
     }
     let expanded = expand(&source, None)?;
     let source = Source::new("proposal", expanded.text);

@@ -11,7 +11,9 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition::Reading;
 use crate::syntax::dot::syntax::{Attribute, Of};
 use crate::syntax::values::{self, OnFail, WorkspaceMode, flag, seconds, whole};
-use crate::syntax::written::{ExitResult, FieldValue, RetryPolicy, Text, ValueForm, VerifyType, Written};
+use crate::syntax::written::{
+    ExitResult, FieldValue, Placed, RetryPolicy, Text, ValueForm, VerifyType, Written,
+};
 use crate::text::limits::{RETRIES_MAX, TESTS_MAX};
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
@@ -89,6 +91,12 @@ macro_rules! attributes {
                     let mut all = [$(($key, self.$field.raw())),*];
                     all.sort_unstable_by_key(|(key, _)| *key);
                     all.into_iter().filter_map(|(key, text)| Some((key, text?)))
+                }
+            }
+
+            impl Placed for $name {
+                fn forget_places(&mut self) {
+                    $(self.$field.forget_places();)*
                 }
             }
         )*

@@ -10,7 +10,7 @@ use brush_parser::{ParseError, Parser, ParserOptions, SourceSpan};
 use super::gaps::rewrite_unsupported;
 use super::limits::{has_endless_number, is_uncertain, nests_too_deeply};
 use super::text::Text;
-use super::walk::inline_at;
+use super::walk::{inline_at, runs_input};
 use super::{
     Command, Compound, CompoundKind, Item, Join, Part, Pipeline, Reading, Redirect, Script, Simple, Test,
     Word,
@@ -206,10 +206,37 @@ impl Converter<'_> {
                 made.inline.push(script);
             }
         }
+        if runs_input(&made.words)
+            && let Some(text) = self.fed_text(simple)
+            && self.depth < SUBSTITUTIONS_MAX
+            && let Ok(script) = script_of(&text, self.depth + 1)
+        {
+            made.inline.push(script);
+        }
         let words = made.assignments.iter().chain(&made.words).map(|word| word.span);
         let span = words.chain(made.redirects.iter().map(|redirect| redirect.span)).reduce(Span::to);
         made.span = span.unwrap_or_else(|| self.place(simple.location().as_ref()));
         Ok(made)
+    }
+
+    // The lines of a heredoc that bash leaves as they are.
+    fn fed_text(&self, simple: &ast::SimpleCommand) -> Option<Text> {
+        let items = simple.prefix.iter().flat_map(|prefix| &prefix.0);
+        let mut items = items.chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
+        items.find_map(|item| match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::HereDocument(_, document)) => {
+                (!document.requires_expansion).then(|| self.here_text(document))
+            }
+            ast::CommandPrefixOrSuffixItem::IoRedirect(_)
+            | ast::CommandPrefixOrSuffixItem::Word(_)
+            | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
+            | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => None,
+        })
+    }
+
+    fn here_text(&self, document: &ast::IoHereDocument) -> Text {
+        let here = document.doc.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
+        here.map_to_source(&document.doc.value)
     }
 
     fn add_item(
@@ -307,8 +334,7 @@ impl Converter<'_> {
             ast::IoRedirect::File(_, _, ast::IoFileRedirectTarget::Fd(_)) => return Ok(None),
             ast::IoRedirect::OutputAndError(word, _) => file(self.word(word)?.0, true, false),
             ast::IoRedirect::HereDocument(_, document) => {
-                let here = document.doc.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
-                let text = here.map_to_source(&document.doc.value);
+                let text = self.here_text(document);
                 let mut target =
                     Word { raw: text.as_str().to_owned(), span: text.whole(), ..Word::default() };
                 if document.requires_expansion {

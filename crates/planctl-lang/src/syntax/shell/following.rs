@@ -185,10 +185,11 @@ impl<'a> Follower<'a> {
                 self.scoped(|inner| inner.script(script, At { decides: false, ..at }));
             }),
             Some(_) | None => {
-                for (script, place) in simple.inline.iter().zip(inline_at(&simple.words)) {
-                    // The word after the script is its `$0`.
-                    let arguments = simple.words.get(place + 2..).unwrap_or_default();
-                    let arguments = self.values_of(arguments);
+                let mut places = inline_at(&simple.words).into_iter();
+                for script in &simple.inline {
+                    // The word after the script is its `$0`; one that is fed to its shell has no arguments.
+                    let arguments = places.next().and_then(|place| simple.words.get(place + 2..));
+                    let arguments = self.values_of(arguments.unwrap_or_default());
                     self.scoped(|inner| {
                         inner.folder_of_wrappers(&simple.words);
                         inner.shell.arguments = arguments;

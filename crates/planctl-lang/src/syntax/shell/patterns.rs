@@ -26,6 +26,8 @@ pub(crate) enum Doubt {
     },
     /// It asks whether a variable is empty that nothing sets.
     Unset(Span, String),
+    /// It asserts, in a python that leaves each `assert` out; with the option or the variable that says so.
+    Unasserted(Span),
     /// It goes through all files of the workspace, and the plan is one that has its pattern.
     ThisPlan {
         /// The pattern.
@@ -50,6 +52,7 @@ pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
                 let span = search.everywhere().filter(|_| !goes_elsewhere);
                 found.extend(span.map(|span| Doubt::ThisPlan { span, is_wanted }));
             }
+            found.extend(unasserted(simple));
             if let (Some(test), Some(set), true) = (Test::of(simple), &set, is_wanted) {
                 found.extend(of_unset(&test, set));
             }
@@ -64,12 +67,45 @@ pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
     each_list(script, &mut |list| found.extend(list.items.iter().filter_map(doubtful_alternatives)));
     // Where another search decides between the two, the first only looks at the form.
     found.retain(|doubt| match doubt {
-        Doubt::AnyLine(_) | Doubt::Unset(..) | Doubt::ThisPlan { .. } => true,
+        Doubt::AnyLine(_) | Doubt::Unset(..) | Doubt::Unasserted(_) | Doubt::ThisPlan { .. } => true,
         Doubt::EitherVerdict { span, .. } => !patterns.iter().any(|(pattern, other)| {
             !inside(*other, *span) && matches!(side(pattern), Some((Side::Good | Side::Bad, _)))
         }),
     });
     found
+}
+
+// `python3 -O -c 'assert …'`, with the code in a word or in a heredoc. A file's code nobody sees here.
+fn unasserted(simple: &Simple) -> Option<Doubt> {
+    let words = all_commands(&simple.words).into_iter().find(|words| is_python(words[0].text()))?;
+    let count = words[1..].iter().take_while(|word| word.raw.starts_with('-')).count();
+    let (options, behind) = words[1..].split_at(count);
+    let optimizes = |word: &&Word| !word.raw.starts_with("--") && word.raw.contains('O');
+    let is_set = |word: &&Word| {
+        let value = word.raw.strip_prefix("PYTHONOPTIMIZE=");
+        value.is_some_and(|value| !matches!(value, "" | "0" | "''" | "\"\""))
+    };
+    let mut assigned = simple.assignments.iter().chain(&simple.words);
+    let by = options.iter().find(optimizes).or_else(|| assigned.find(is_set))?;
+    let takes_code =
+        options.last().is_some_and(|last| !last.raw.starts_with("--") && last.raw.ends_with('c'));
+    let code = match behind {
+        [] => simple.redirects.iter().find(|redirect| redirect.is_document)?.target.raw.as_str(),
+        [code, ..] if takes_code => code.text(),
+        _ => return None,
+    };
+    let asserts = |line: &str| {
+        let mut parts = line.split(';').map(str::trim_start);
+        parts.any(|part| part.strip_prefix("assert").is_some_and(|rest| rest.starts_with([' ', '('])))
+    };
+    code.lines().any(asserts).then_some(Doubt::Unasserted(by.span))
+}
+
+fn is_python(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.strip_prefix("python")
+        .or(name.strip_prefix("pypy"))
+        .is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
 }
 
 fn inside(inner: Span, outer: Span) -> bool {

@@ -109,7 +109,10 @@ impl Flow {
 
 /// Returns the status that a whole script ends with.
 pub(crate) fn status(script: &Script) -> Status {
-    let judge = Judge::of(script);
+    status_by(script, Judge::of(script))
+}
+
+fn status_by<'a>(script: &'a Script, judge: Judge<'a>) -> Status {
     if let Some(fixed) = judge.trapped(script) {
         return Status::Fixed(fixed);
     }
@@ -315,10 +318,19 @@ impl<'a> Judge<'a> {
                 }
             }
             Some("bash" | "sh" | "eval") => match simple.inline.as_slice() {
-                [inner] => Flow::of(match status(inner) {
-                    Status::Fixed(code) => End::Known(code),
-                    Status::Varies => End::Any,
-                }),
+                [inner] => {
+                    let mut judge = Judge::of(inner);
+                    // `bash -e`; and what is evaluated runs in this very shell.
+                    let is_set = match name {
+                        Some("eval") => self.errexit && !is_asked,
+                        _ => sets_errexit(simple),
+                    };
+                    judge.errexit |= is_set;
+                    Flow::of(match status_by(inner, judge) {
+                        Status::Fixed(code) => End::Known(code),
+                        Status::Varies => End::Any,
+                    })
+                }
                 _ => Flow::of(End::Any),
             },
             Some(_) | None => Flow::of(End::Any),
@@ -456,6 +468,13 @@ pub(super) fn reads_lines(compound: &Compound) -> bool {
 fn only_counts(command: &Command) -> bool {
     let Some(simple) = command.as_simple() else { return false };
     simple.name() == Some("wc") && simple.words[1..].iter().all(|word| word.raw.starts_with('-'))
+}
+
+// The options of a shell stand before its script.
+fn sets_errexit(simple: &Simple) -> bool {
+    let mut options = simple.words.iter().skip(1).map(|word| word.raw.as_str());
+    let mut options = options.by_ref().take_while(|word| word.starts_with('-') || *word == "errexit");
+    options.any(|word| word == "errexit" || !word.starts_with("--") && word.contains('e'))
 }
 
 fn uses_option(script: &Script, letter: char, name: &str) -> bool {

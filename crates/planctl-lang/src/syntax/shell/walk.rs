@@ -206,6 +206,17 @@ pub(super) fn inline_at(words: &[Word]) -> Vec<usize> {
     found
 }
 
+/// Says whether a command is a shell that runs what it is fed: no script stands among its words.
+pub(super) fn runs_input(words: &[Word]) -> bool {
+    let Some(inner) = wrapped_commands(words).pop() else { return false };
+    let is_shell = matches!(inner[0].text(), "bash" | "sh" | "dash" | "zsh" | "ksh");
+    // `-c` is followed by a script, and `-o` by a word that is none.
+    let mut rest = inner[1..].iter().map(|word| word.raw.as_str());
+    is_shell
+        && rest
+            .all(|word| word.starts_with('-') && !word.starts_with("--") && !word.ends_with(['c', 'o', 'n']))
+}
+
 fn is_builtin(name: &str) -> bool {
     matches!(
         name,

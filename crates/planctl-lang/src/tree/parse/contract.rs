@@ -79,7 +79,7 @@ impl Reader<'_> {
                 None => contract.exit_code = Some(ahead),
             }
         }
-        self.on_step(|step| step.contract = Some(contract));
+        self.on_step(|step| step.node.contract = Some(contract));
     }
 
     fn report_twice(&mut self, what: &str, again: Span, first: Span) {
@@ -222,7 +222,7 @@ impl Reader<'_> {
         };
         let drift = Diagnostic::new(Code::P005, "the exit code is written `exit_code == N` after the fence");
         let mut drift = drift.level(Severity::Warning).at(value.span, "read as the exit code");
-        let contract = self.tree.steps.last().and_then(|step| step.contract.as_ref());
+        let contract = self.tree.steps.last().and_then(|step| step.node.contract.as_ref());
         // One that can't be read has its own place and its own fix.
         let is_said = |end: usize| self.source.text()[end..].trim_start().starts_with("exit_code");
         if let Some(contract) = contract.filter(|contract| contract.exit_code.is_none())
@@ -236,7 +236,7 @@ impl Reader<'_> {
         }
         self.push_in_step(drift);
         let code = Spanned::new(code, value.span);
-        match self.tree.steps.last_mut().and_then(|step| step.contract.as_mut()) {
+        match self.tree.steps.last_mut().and_then(|step| step.node.contract.as_mut()) {
             Some(contract) => {
                 contract.exit_code.get_or_insert(code);
             }

@@ -7,6 +7,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::markdown::LineKind;
 use crate::syntax::source::Source;
 use crate::syntax::values;
+use crate::syntax::written::{FieldWords, Written};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
 
@@ -179,38 +180,38 @@ impl Reader<'_> {
     }
 
     /// Reads a whole number between bounds.
-    pub(super) fn number<N: TryFrom<u64>>(
+    pub(super) fn number<N: TryFrom<u64> + FieldWords>(
         &mut self,
         known: Field,
         value: &Spanned<String>,
         least: u64,
         most: u64,
-    ) -> Option<Spanned<N>> {
+    ) -> Written<N> {
         let digits = value.value.bytes().all(|byte| byte.is_ascii_digit());
         let number =
             value.value.parse::<u64>().ok().filter(|number| digits && (least..=most).contains(number));
         match number.and_then(|number| N::try_from(number).ok()) {
-            Some(number) => Some(Spanned::new(number, value.span)),
+            Some(number) => Written::of(Spanned::new(number, value.span)),
             None => {
                 let message = format!("`{}` is not a value of `**{}:**`", escape(&value.value), known.word());
                 let help = format!("write a whole number from {least} to {most}");
                 self.report_value(known, Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
-                None
+                Written::default()
             }
         }
     }
 
     /// Reads a duration in seconds.
-    pub(super) fn duration(&mut self, known: Field, value: &Spanned<String>) -> Option<Spanned<Duration>> {
+    pub(super) fn duration(&mut self, known: Field, value: &Spanned<String>) -> Written<Duration> {
         match values::duration(&value.value) {
-            Ok(duration) => Some(Spanned::new(duration, value.span)),
+            Ok(duration) => Written::of(Spanned::new(duration, value.span)),
             Err(unread) => {
                 let message = format!("`**{}:**` can't be read: {}", known.word(), unread.why);
                 self.report_value(
                     known,
                     Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help),
                 );
-                None
+                Written::default()
             }
         }
     }

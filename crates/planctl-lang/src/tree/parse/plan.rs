@@ -8,7 +8,7 @@ use super::{Reader, budget};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::markdown::LineKind;
 use crate::syntax::values;
-use crate::syntax::written::FieldValue as _;
+use crate::syntax::written::{FieldValue as _, Written};
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
@@ -16,7 +16,7 @@ use crate::tree::Field;
 impl Reader<'_> {
     pub(super) fn take_plan_field(&mut self, known: Field, field: &RawField, end: usize) {
         if known == Field::Context {
-            self.tree.context = self.text(field, end);
+            self.tree.head.attributes.goal = self.text(field, end).into();
             return;
         }
         if known == Field::Budget {
@@ -26,12 +26,12 @@ impl Reader<'_> {
             return self.report_empty(known, field);
         };
         match known {
-            Field::Priority => self.tree.priority = self.priority(&value),
-            Field::MaxVisits => self.tree.max_visits = self.number(known, &value, 1, 100),
-            Field::StaleAfter => self.tree.stale_after = self.duration(known, &value),
-            Field::AskDeadline => self.tree.ask_deadline = self.ask_deadline(&value),
-            Field::RedFirst => self.tree.red_first = self.red_first(&value),
-            Field::Parallel => self.tree.parallel = self.number(known, &value, 1, 64),
+            Field::Priority => self.tree.head.priority = self.priority(&value),
+            Field::RedFirst => self.tree.head.red_first = self.red_first(&value),
+            Field::MaxVisits => self.tree.head.attributes.max_visits = self.number(known, &value, 1, 100),
+            Field::StaleAfter => self.tree.head.attributes.stale_after = self.duration(known, &value),
+            Field::AskDeadline => self.tree.head.attributes.ask_deadline = self.ask_deadline(&value),
+            Field::Parallel => self.tree.head.attributes.max_parallel = self.number(known, &value, 1, 64),
             // These belong to steps, or were read above.
             Field::Context
             | Field::Budget
@@ -94,7 +94,7 @@ impl Reader<'_> {
             }
             self.found.push(unread.help(fault.help));
         }
-        self.tree.budget = Some(Spanned::new(budget, whole));
+        self.tree.head.budget = Some(Spanned::new(budget, whole));
     }
 
     // The field's own line, bullets below it, and a line that goes on where the one above ends with a separator.
@@ -123,14 +123,14 @@ impl Reader<'_> {
     }
 
     /// Reads how long an ask waits, and the answer after that.
-    pub(super) fn ask_deadline(&mut self, value: &Spanned<String>) -> Option<Spanned<AskDeadline>> {
+    pub(super) fn ask_deadline(&mut self, value: &Spanned<String>) -> Written<AskDeadline> {
         match values::ask_deadline(&value.value) {
-            Ok(deadline) => Some(Spanned::new(deadline, value.span)),
+            Ok(deadline) => Written::of(Spanned::new(deadline, value.span)),
             Err(unread) => {
                 let message = format!("`**ask_deadline:**` can't be read: {}", unread.why);
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help);
                 self.report_value(Field::AskDeadline, refused);
-                None
+                Written::default()
             }
         }
     }

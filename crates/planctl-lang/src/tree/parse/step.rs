@@ -5,11 +5,12 @@ use planctl_engine::{ChildApproval, Subscription, WorkKind};
 use super::field::RawField;
 use super::{Reader, heading};
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::syntax::dot::NodeAttributes;
 use crate::syntax::values;
+use crate::syntax::written::Written;
 use crate::text::near::{Nearest, nearest};
 use crate::text::{Span, Spanned, escape};
-use crate::tree::parse::name_of;
-use crate::tree::workflow::{Kind, ToolFields};
+use crate::tree::workflow::{Kind, NamedContract, NodeTree, ToolFields};
 use crate::tree::{ContractTree, Field, Form, StepNumber, StepTree, WorkspaceMode};
 
 const KINDS: [(&str, Kind, Option<WorkKind>); 9] = [
@@ -47,28 +48,30 @@ impl Reader<'_> {
                     };
                 }
                 self.set(known, field, text, |step, text| {
-                    let place = if known == Field::Task {
-                        &mut step.task
+                    if known == Field::Task {
+                        step.node.task = Some(text);
                     } else if known == Field::Judge {
-                        &mut step.judge
+                        step.node.attributes.judge = text.into();
                     } else {
-                        &mut step.for_each
-                    };
-                    *place = Some(text);
+                        step.for_each = Some(text);
+                    }
                 });
             }
             Form::List if known == Field::Subscriptions => self.take_subscriptions(field, end),
             Form::List => {
                 let entries = self.list(field, end);
-                self.set_list(known, field, entries, |step, entries| {
+                if entries.iter().all(|entry| entry.value.is_empty()) {
+                    return self.report_empty(known, field);
+                }
+                self.say(|said| {
                     let list = if known == Field::Changes {
-                        &mut step.changes
+                        &mut said.changes
                     } else if known == Field::Protects {
-                        &mut step.protects
+                        &mut said.protects
                     } else {
-                        &mut step.locks
+                        &mut said.locks
                     };
-                    *list = entries;
+                    *list = Written::list(&entries);
                 });
             }
             Form::Contract => self.take_contract(field, end),
@@ -77,11 +80,11 @@ impl Reader<'_> {
 
     fn take_value(&mut self, known: Field, value: Spanned<String>) {
         match known {
-            Field::Target => self.on_step(|step| step.target = Some(value)),
+            Field::Target => self.on_step(|step| step.node.role = Some(value)),
             Field::Server => self.tool_fields().server = Some(value),
             Field::Tool => self.tool_fields().tool = Some(value),
-            Field::Plan => self.on_step(|step| step.plan = Some(value)),
-            Field::Folder => self.on_step(|step| step.folder = Some(value)),
+            Field::Plan => self.say(|said| said.child_dotfile = value.into()),
+            Field::Folder => self.say(|said| said.child_workdir = value.into()),
             Field::Approval => self.take_approval(value),
             Field::Kind => self.take_kind(value),
             Field::Intent => self.on_step(|step| step.intent = Some(value)),
@@ -89,36 +92,36 @@ impl Reader<'_> {
             Field::ExitCode => self.take_exit_code_field(value),
             Field::Timeout => {
                 let limit = self.duration(known, &value);
-                self.on_step(|step| step.timeout = limit);
+                self.say(|said| said.timeout = limit);
             }
             Field::ContractTimeout => {
                 let limit = self.duration(known, &value);
-                self.on_step(|step| step.contract_timeout = limit);
+                self.say(|said| said.contract_timeout = limit);
             }
             Field::Guard => self.take_guard(value),
-            Field::JudgeBy => self.on_step(|step| step.judge_by = Some(value)),
+            Field::JudgeBy => self.say(|said| said.judge_by = value.into()),
             Field::RedFirst => {
                 let policy = self.red_first(&value);
-                self.on_step(|step| step.red_first = policy);
+                self.on_step(|step| step.node.red_first = policy);
             }
             Field::AskDeadline => {
                 let deadline = self.ask_deadline(&value);
-                self.on_step(|step| step.ask_deadline = deadline);
+                self.say(|said| said.ask_deadline = deadline);
             }
             Field::MaxRetries => {
                 let number = self.number(known, &value, 0, u64::from(crate::text::limits::RETRIES_MAX));
-                self.on_step(|step| step.max_retries = number);
+                self.say(|said| said.max_retries = number);
             }
             Field::MaxVisits => {
                 let number = self.number(known, &value, 1, 100);
-                self.on_step(|step| step.max_visits = number);
+                self.say(|said| said.max_visits = number);
             }
             Field::MinTests => {
                 let number = self.number(known, &value, 1, u64::from(crate::text::limits::TESTS_MAX));
-                self.on_step(|step| step.min_tests = number);
+                self.say(|said| said.min_tests = number);
             }
             Field::Needs => self.take_needs(value),
-            Field::When => self.on_step(|step| step.when = Some(value)),
+            Field::When => self.say(|said| said.when = Written::read(value)),
             Field::Gate => self.on_step(|step| step.gate = Some(value)),
             Field::Workspace => self.take_workspace(value),
             Field::Status => self.on_step(|step| step.status = Some(value)),
@@ -147,11 +150,11 @@ impl Reader<'_> {
             // A list in words makes several steps of a template; one that refers to a result is gone through when it runs.
             fields.for_each =
                 step.for_each.take_if(|list| list.value.contains("${") || list.value.starts_with('['));
-            let is_call = step.node_kind() == Kind::Call;
-            let name = name_of(step);
+            let is_call = step.node.kind.value == Kind::Call;
+            let name = step.node.step_name();
             let at = fields.tool.as_ref().or(fields.server.as_ref()).or(fields.arguments.as_ref());
             let at = at.map_or(step.heading, |field| field.span);
-            let refused = match (&step.contract, fields.command()) {
+            let refused = match (&step.node.contract, fields.command()) {
                 (Some(_), _) => Diagnostic::new(Code::P015, "the step has a contract and a tool").at(at, "").help(
                     "keep one of them: a call is a tool or a command; another step can look at what the tool gave",
                 ),
@@ -160,7 +163,7 @@ impl Reader<'_> {
                 }
                 (None, Err(refused)) => *refused,
                 (None, Ok(command)) => {
-                    step.contract = Some(ContractTree {
+                    step.node.contract = Some(ContractTree {
                         command: command.value,
                         line_starts: Vec::new(),
                         span: command.span,
@@ -173,6 +176,10 @@ impl Reader<'_> {
             step.unread.push(Field::Contract);
             self.found.push(refused.step(name));
         }
+    }
+
+    fn say(&mut self, change: impl FnOnce(&mut NodeAttributes)) {
+        self.on_step(|step| change(&mut step.node.attributes));
     }
 
     pub(super) fn on_step(&mut self, change: impl FnOnce(&mut StepTree)) {
@@ -194,24 +201,11 @@ impl Reader<'_> {
         }
     }
 
-    fn set_list(
-        &mut self,
-        known: Field,
-        field: &RawField,
-        entries: Vec<Spanned<String>>,
-        change: impl FnOnce(&mut StepTree, Vec<Spanned<String>>),
-    ) {
-        if entries.iter().all(|entry| entry.value.is_empty()) {
-            return self.report_empty(known, field);
-        }
-        self.on_step(|step| change(step, entries));
-    }
-
     fn take_kind(&mut self, value: Spanned<String>) {
         let word = value.value.to_lowercase().replace('_', "-");
         match KINDS.iter().find(|(name, ..)| *name == word) {
             Some((_, kind, work)) => self.on_step(|step| {
-                (step.kind, step.work) = (Some(Spanned::new(*kind, value.span)), *work);
+                (step.node.kind, step.node.work) = (Spanned::new(*kind, value.span), *work);
             }),
             None => {
                 let near = nearest(&word, KINDS.iter().map(|(name, ..)| *name));
@@ -227,7 +221,7 @@ impl Reader<'_> {
 
     fn take_on_fail(&mut self, value: Spanned<String>) {
         match values::on_fail(&value.value) {
-            Ok(policy) => self.on_step(|step| step.on_fail = Some(Spanned::new(policy, value.span))),
+            Ok(policy) => self.say(|said| said.on_fail = Written::with_words(value, Some(policy))),
             Err(unread) => {
                 let message = format!("`**on_fail:**` can't be read: {}", unread.why);
                 let at = unread
@@ -251,7 +245,7 @@ impl Reader<'_> {
             _ => None,
         };
         match guard {
-            Some(guard) => self.on_step(|step| step.guard = Some(Spanned::new(guard, value.span))),
+            Some(guard) => self.on_step(|step| step.node.guard = Some(Spanned::new(guard, value.span))),
             None => {
                 let message = format!("`{}` is not a value of `**guard:**`", escape(&value.value));
                 let refused =
@@ -268,7 +262,7 @@ impl Reader<'_> {
             _ => None,
         };
         match mode {
-            Some(mode) => self.on_step(|step| step.workspace = Some(Spanned::new(mode, value.span))),
+            Some(mode) => self.say(|said| said.workspace = Written::of(Spanned::new(mode, value.span))),
             None => {
                 let message = format!("`{}` is not a value of `**workspace:**`", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
@@ -281,7 +275,9 @@ impl Reader<'_> {
 
     fn take_approval(&mut self, value: Spanned<String>) {
         match ChildApproval::from_word(&value.value.to_lowercase()) {
-            Some(approval) => self.on_step(|step| step.approval = Some(Spanned::new(approval, value.span))),
+            Some(approval) => {
+                self.say(|said| said.child_approval = Written::of(Spanned::new(approval, value.span)));
+            }
             None => {
                 let message = format!("`{}` is not a value of `**approval:**`", escape(&value.value));
                 let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
@@ -304,13 +300,14 @@ impl Reader<'_> {
                 let mut numbers = Vec::new();
                 for need in named {
                     match need {
-                        StepNumber::Fixed(number) => numbers.push(number),
+                        StepNumber::Fixed(number) => numbers.push(number.to_string()),
                         StepNumber::Template(text) => {
                             step.needed_templates.push(Spanned::new(text, value.span));
                         }
                     }
                 }
-                step.needs = Some(Spanned::new(numbers, value.span));
+                let words = Spanned::new(numbers.join(", "), value.span);
+                step.node.attributes.needs = Written::with_words(words, Some(numbers));
             }),
             None => {
                 let refused = Diagnostic::new(Code::P015, "`**needs:**` names steps by their numbers")
@@ -326,14 +323,13 @@ impl Reader<'_> {
             return self.report_empty(Field::Subscriptions, field);
         }
         let is_none = entries.len() == 1 && entries[0].value.eq_ignore_ascii_case("none");
+        if is_none {
+            return;
+        }
+        let mut read = Vec::with_capacity(entries.len());
         for entry in entries {
-            if is_none {
-                return;
-            }
             match read_subscription(&entry.value) {
-                Ok(subscription) => {
-                    self.on_step(|step| step.subscriptions.push(Spanned::new(subscription, entry.span)))
-                }
+                Ok(subscription) => read.push(Spanned::new(subscription, entry.span)),
                 Err((message, help)) => {
                     let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
                     let meant = meant_subscription(&entry.value);
@@ -342,6 +338,35 @@ impl Reader<'_> {
                 }
             }
         }
+        self.say(|said| said.subscriptions = Written::list(&read));
+    }
+}
+
+/// Says the task and the contract of a step where nodes of its kind have theirs.
+pub(super) fn place_work(node: &mut NodeTree) {
+    let (kind, said) = (&node.kind, &mut node.attributes);
+    said.target = node.role.clone().into();
+    let told = if kind.value == Kind::Escalate { &mut said.escalate } else { &mut said.prompt };
+    *told = node.task.clone().into();
+    // Code is what work is where nothing is said.
+    let review = node.work.filter(|work| *work == WorkKind::Review);
+    said.work = review.map(|work| Spanned::new(work, kind.span)).into();
+    let Some(contract) = &node.contract else { return };
+    said.expect_exit = contract.exit_code.clone().into();
+    let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
+    match kind.value {
+        // The command of a call, or of a decision, is no contract of somebody's work.
+        Kind::Call => said.tool_command = command.into(),
+        Kind::Decision => said.command = command.into(),
+        Kind::Start
+        | Kind::Task
+        | Kind::Human
+        | Kind::Checkpoint
+        | Kind::Fork
+        | Kind::Join
+        | Kind::Escalate
+        | Kind::SubPlan
+        | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
     }
 }
 

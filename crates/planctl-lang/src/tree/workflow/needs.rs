@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, Spanned, escape};
-use crate::tree::parse::name_of;
-use crate::tree::{PlanTree, StepNumber, StepTree, template_key, template_range};
+use crate::tree::{PlanTree, StepTree, template_key, template_range};
 
 /// The most needs of one step that count.
 const NEEDS_MAX: usize = 100;
@@ -36,7 +35,7 @@ pub(super) fn sound_needs(
     let mut needs: Vec<Option<Vec<u32>>> = steps.iter().map(|step| known.needs(step, found)).collect();
     // Numbers are compared with places, so a plan with steps of one number is left to the finding that says so.
     let places: BTreeMap<u32, usize> =
-        steps.iter().enumerate().filter_map(|(at, step)| Some((step.fixed_number()?, at))).collect();
+        steps.iter().enumerate().filter_map(|(at, step)| Some((step.node.number?, at))).collect();
     let before = |needs: &[Option<Vec<u32>>], at: usize| -> Vec<usize> {
         match &needs[at] {
             Some(numbers) => numbers.iter().filter_map(|number| places.get(number).copied()).collect(),
@@ -75,9 +74,10 @@ impl KnownSteps {
     fn of(tree: &PlanTree) -> KnownSteps {
         let mut known = KnownSteps { numbers: BTreeSet::new(), templates: BTreeSet::new(), open: None };
         for step in &tree.steps {
-            match &step.number.value {
-                StepNumber::Fixed(number) => drop(known.numbers.insert(*number)),
-                StepNumber::Template(text) => {
+            let text = &step.node.id.value;
+            match step.node.number {
+                Some(number) => drop(known.numbers.insert(number)),
+                None => {
                     known.templates.insert(template_key(text));
                     let first = template_range(text).map(|(first, _)| first);
                     known.open = known.open.into_iter().chain(first).min();
@@ -88,21 +88,22 @@ impl KnownSteps {
     }
 
     fn needs(&self, step: &StepTree, found: &mut Vec<Diagnostic>) -> Option<Vec<u32>> {
-        let said = step.needs.as_ref()?;
+        let said = step.needs()?;
         let unknown = step
             .needed_templates
             .iter()
             .filter(|needed| !self.templates.contains(&template_key(&needed.value)));
-        found.extend(unknown.map(|needed| unknown_template(needed).step(name_of(step))));
+        found.extend(unknown.map(|needed| unknown_template(needed).step(step.node.step_name())));
         let mut needs: Vec<u32> = Vec::new();
-        let numbers: BTreeSet<u32> = said.value.iter().copied().collect();
+        let numbers: BTreeSet<u32> = said.value.into_iter().collect();
         for number in numbers.into_iter().take(NEEDS_MAX) {
             if self.numbers.contains(&number) {
                 needs.push(number);
             } else if self.open.is_none_or(|first| number < first) {
-                let name = step.number_text();
+                let name = &step.node.id.value;
                 let message = format!("step {name} needs step {number}, which is not there");
-                let missing = Diagnostic::new(Code::P304, message).at(said.span, "").step(name_of(step));
+                let missing = Diagnostic::new(Code::P304, message).at(said.span, "");
+                let missing = missing.step(step.node.step_name());
                 found.push(missing.help("mend the number, or delete it"));
             }
         }
@@ -142,7 +143,7 @@ fn find_cycle(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
 }
 
 fn cycle_finding(steps: &[&StepTree], needs: &[Option<Vec<u32>>], ring: &[usize]) -> Diagnostic {
-    let name = |at: usize| steps[at].number_text();
+    let name = |at: usize| steps[at].node.id.value.clone();
     let shown = &ring[..ring.len().min(SHOWN_MAX)];
     let mut cycle: Vec<String> = shown.iter().map(|at| name(*at)).collect();
     if ring.len() > SHOWN_MAX {
@@ -150,18 +151,18 @@ fn cycle_finding(steps: &[&StepTree], needs: &[Option<Vec<u32>>], ring: &[usize]
     }
     cycle.push(name(ring[0]));
     let message = format!("steps depend on each other in a circle: {}", cycle.join(" → "));
-    let mut circle = Diagnostic::new(Code::P204, message).step(name_of(steps[ring[0]]));
+    let mut circle = Diagnostic::new(Code::P204, message).step(steps[ring[0]].node.step_name());
     let mut follows = None;
     for (place, at) in shown.iter().enumerate() {
         let other = name(ring[(place + 1) % ring.len()]);
         let step = name(*at);
-        let (span, label): (Span, String) = match (&needs[*at], &steps[*at].needs) {
+        let (span, label): (Span, String) = match (&needs[*at], steps[*at].node.attributes.needs.raw()) {
             (Some(_), Some(needs)) if ring.len() == 1 => (needs.span, format!("step {step} needs itself")),
             (Some(_), Some(needs)) => (needs.span, format!("step {step} needs step {other}")),
             _ => {
                 follows = Some(step.clone());
                 (
-                    steps[*at].number.span,
+                    steps[*at].node.id.span,
                     format!("step {step} says no `**needs:**`, so it follows step {other}"),
                 )
             }

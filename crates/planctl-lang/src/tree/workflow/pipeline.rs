@@ -12,6 +12,7 @@ use crate::syntax::condition;
 use crate::syntax::dot::{Of, Pipeline, PipelineEdge, PipelineNode, names_of};
 use crate::syntax::source::Source;
 use crate::syntax::values;
+use crate::syntax::written::Written;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 
@@ -275,22 +276,44 @@ pub(crate) fn read_condition(
     value: &Spanned<String>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<condition::Reading> {
-    let (place, is_exact) = inner_place(source, value);
     match condition::read(&value.value) {
         Ok(reading) => {
-            if let Some(sign) = reading.double_signs.first()
-                && is_exact
-            {
-                let span = Span::new(place.start + sign.start, place.start + sign.end);
-                let drift = Diagnostic::new(Code::P005, "conditions compare with `=`").at(span, "");
-                found.push(drift.level(Severity::Warning).fix(span, "=", true));
-            }
+            report_double_sign(source, value, &reading, found);
             Some(reading)
         }
         Err(refused) => {
+            let (place, is_exact) = inner_place(source, value);
             found.push(refused.finding(place, is_exact));
             None
         }
+    }
+}
+
+/// Reports what is wrong with a condition that was read with its field.
+pub(super) fn judge_condition(
+    source: &Source,
+    said: &Written<condition::Reading>,
+    found: &mut Vec<Diagnostic>,
+) {
+    match (said.text(), said.value()) {
+        (Some(text), Some(reading)) => report_double_sign(source, text, reading, found),
+        // One that can't be read is read again for the reason.
+        (Some(text), None) => drop(read_condition(source, text, found)),
+        (None, _) => {}
+    }
+}
+
+fn report_double_sign(
+    source: &Source,
+    value: &Spanned<String>,
+    reading: &condition::Reading,
+    found: &mut Vec<Diagnostic>,
+) {
+    let (place, is_exact) = inner_place(source, value);
+    if let Some(sign) = reading.double_signs.first().filter(|_| is_exact) {
+        let span = Span::new(place.start + sign.start, place.start + sign.end);
+        let drift = Diagnostic::new(Code::P005, "conditions compare with `=`").at(span, "");
+        found.push(drift.level(Severity::Warning).fix(span, "=", true));
     }
 }
 

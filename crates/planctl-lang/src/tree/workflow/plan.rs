@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planctl_engine::On;
 use planctl_engine::condition::Key;
-use planctl_engine::{On, WorkKind};
 
 use super::needs::sound_needs;
-use super::pipeline::{on_named, read_condition, say_condition};
-use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Origin, Workflow};
+use super::pipeline::{judge_condition, on_named, read_condition, say_condition};
+use super::tree::{EdgeTree, Kind, NodeTree, Origin, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::condition;
-use crate::syntax::dot::{GraphAttributes, NodeAttributes};
 use crate::syntax::source::Source;
 use crate::syntax::written::{ExitResult, Written};
 use crate::text::limits::EDGES_MAX;
@@ -24,29 +23,13 @@ const FAILED: &str = "failed";
 
 /// Makes the graph of a plan; templates of steps are no part of it.
 pub(crate) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Workflow {
-    let top = tree.title.as_ref().map_or(Span::at(0), |title| title.span);
-    let library = tree.frontmatter.library.clone();
+    let top = tree.head.title.as_ref().map_or(Span::at(0), |title| title.span);
     let (nodes, templates) = nodes(source, tree, found);
-    let mut workflow = Workflow {
-        title: tree.title.clone(),
-        budget: tree.budget.clone(),
-        priority: tree.priority.clone(),
-        red_first: tree.red_first.clone(),
-        library,
-        templates,
-        ..Workflow::default()
-    };
+    let library = tree.frontmatter.library.clone();
+    let mut workflow = Workflow { library, templates, ..tree.head.clone() };
     workflow.start = Some(Spanned::new(START.to_owned(), top));
-    workflow.attributes = GraphAttributes {
-        goal: tree.context.clone().into(),
-        max_visits: tree.max_visits.clone().into(),
-        max_parallel: tree.parallel.clone().into(),
-        stale_after: tree.stale_after.clone().into(),
-        ask_deadline: tree.ask_deadline.clone().into(),
-        // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
-        parallel_edges: Written::of(Spanned::new(true, top)),
-        ..GraphAttributes::default()
-    };
+    // Of a plan in markdown every way that is open is taken, as far as `**parallel:**` allows.
+    workflow.attributes.parallel_edges = Written::of(Spanned::new(true, top));
     let implied = |name: &str, kind: Kind, span: Span| NodeTree {
         origin: Origin::Order,
         ..NodeTree::new(Spanned::new(name.to_owned(), span), span, Spanned::new(kind, span))
@@ -65,129 +48,32 @@ pub(crate) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnos
     workflow
 }
 
-/// Makes the nodes of a plan's steps, in their order, and apart from these those of its templates.
+/// Returns the nodes of a plan's steps, in their order, and apart from these those of its templates.
 pub(crate) fn nodes(
     source: &Source,
     tree: &PlanTree,
     found: &mut Vec<Diagnostic>,
 ) -> (Vec<NodeTree>, Vec<NodeTree>) {
-    let steps = tree.steps.iter().enumerate();
-    let nodes = steps.map(|(at, step)| NodeTree { step: Some(at), ..node(source, step, found) });
-    nodes.partition(|node| node.number.is_some())
-}
-
-fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTree {
-    let name = Spanned::new(step.number_text(), step.number.span);
-    let kind = step.kind.clone().unwrap_or(Spanned::new(Kind::Task, name.span));
-    let mut node = NodeTree {
-        number: step.fixed_number(),
-        role: step.target.clone(),
-        task: step.task.clone(),
-        contract: step.contract.clone(),
-        work: step.work,
-        guard: step.guard.clone(),
-        red_first: step.red_first.clone(),
-        ..NodeTree::new(name, Span::new(step.heading.start, step.end), kind.clone())
-    };
-    let task = Written::from(step.task.clone());
-    let (escalate, prompt) =
-        if kind.value == Kind::Escalate { (task, Written::default()) } else { (Written::default(), task) };
-    // Code is what work is where nothing is said.
-    let review = step.work.filter(|work| *work == WorkKind::Review);
-    node.attributes = NodeAttributes {
-        label: step.title.clone().into(),
-        escalate,
-        prompt,
-        target: step.target.clone().into(),
-        // The steps that a template becomes say their conditions anew.
-        when: step
-            .when
-            .as_ref()
-            .filter(|_| step.fixed_number().is_some())
-            .map(|when| read_when(source, when, found))
-            .unwrap_or_default(),
-        timeout: step.timeout.clone().into(),
-        contract_timeout: step.contract_timeout.clone().into(),
-        min_tests: step.min_tests.clone().into(),
-        judge: step.judge.clone().into(),
-        judge_by: step.judge_by.clone().into(),
-        max_visits: step.max_visits.clone().into(),
-        max_retries: step.max_retries.clone().into(),
-        ask_deadline: step.ask_deadline.clone().into(),
-        on_fail: step.on_fail.as_ref().map(|policy| as_written(source, policy)).unwrap_or_default(),
-        needs: step.needs.as_ref().map(needs).unwrap_or_default(),
-        subscriptions: Written::list(&step.subscriptions),
-        changes: Written::list(&step.changes),
-        protects: Written::list(&step.protects),
-        locks: Written::list(&step.locks),
-        workspace: step.workspace.clone().into(),
-        child_dotfile: step.plan.clone().into(),
-        child_workdir: step.folder.clone().into(),
-        child_approval: step.approval.clone().into(),
-        work: review.map(|work| Spanned::new(work, kind.span)).into(),
-        ..NodeAttributes::default()
-    };
-    if let Some(contract) = &step.contract {
-        node.attributes.expect_exit = contract.exit_code.clone().into();
-        let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
-        match kind.value {
-            // The command of a call, or of a decision, is no contract of somebody's work.
-            Kind::Call => node.attributes.tool_command = command.into(),
-            Kind::Decision => node.attributes.command = command.into(),
-            Kind::Start
-            | Kind::Task
-            | Kind::Human
-            | Kind::Checkpoint
-            | Kind::Fork
-            | Kind::Join
-            | Kind::Escalate
-            | Kind::SubPlan
-            | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
-        }
-    }
-    node
-}
-
-fn read_when(
-    source: &Source,
-    when: &Spanned<String>,
-    found: &mut Vec<Diagnostic>,
-) -> Written<condition::Reading> {
-    Written::with_words(when.clone(), read_condition(source, when, found))
-}
-
-fn as_written<T: Clone>(source: &Source, value: &Spanned<T>) -> Written<T> {
-    let text = source.slice(value.span).to_owned();
-    Written::with_words(Spanned::new(text, value.span), Some(value.value.clone()))
-}
-
-fn needs(needs: &Spanned<Vec<u32>>) -> Written<Vec<String>> {
-    let names: Vec<String> = needs.value.iter().map(u32::to_string).collect();
-    Written::with_words(Spanned::new(names.join(", "), needs.span), Some(names))
+    let nodes = tree.steps.iter().map(|step| step.node.clone());
+    let (nodes, templates): (Vec<NodeTree>, Vec<NodeTree>) = nodes.partition(|node| node.number.is_some());
+    // The steps that a template becomes say their conditions anew.
+    nodes.iter().for_each(|node| judge_condition(source, &node.attributes.when, found));
+    (nodes, templates)
 }
 
 // Returns the edges of the prose, and for every step that it does not lead on from, edges to the steps that need it and to
 // the step after it. The prose adds ways; it takes away only the one that would else lead on from where it says another.
 fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
-    let lines = tree.flow.iter().flat_map(|flow| &flow.value);
-    let mut said: Vec<EdgeTree> = Vec::new();
-    for line in lines {
-        if said.len() >= EDGES_MAX {
-            let message = format!("the plan has more than {EDGES_MAX} edges");
-            found.push(Diagnostic::new(Code::P008, message).at(line.span, "the first that is too many"));
-            break;
-        }
-        said.extend(flow_line(source, line, found));
-    }
+    let said = flow_edges(source, tree, found);
     // A step that escalates is entered by the prose only, and a person's answer says where it leads.
-    let is_in_order = |step: &&StepTree| step.fixed_number().is_some() && step.node_kind() != Kind::Escalate;
+    let is_in_order = |step: &&StepTree| step.node.number.is_some() && step.node.kind.value != Kind::Escalate;
     let steps: Vec<&StepTree> = tree.steps.iter().filter(is_in_order).collect();
     // A condition may not hold, and then the next step follows; a decision of which the prose tells says all of its ways there.
     let decisions: BTreeSet<String> = tree
         .steps
         .iter()
-        .filter(|step| step.node_kind() == Kind::Decision)
-        .map(StepTree::number_text)
+        .filter(|step| step.node.kind.value == Kind::Decision)
+        .map(|step| step.node.id.value.clone())
         .collect();
     let leads_on: BTreeSet<String> = said
         .iter()
@@ -197,13 +83,15 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         })
         .map(|edge| edge.from.value.clone())
         .collect();
-    let needs = sound_needs(tree, &steps, |step| leads_on.contains(&step.number_text()), found);
+    let needs = sound_needs(tree, &steps, |step| leads_on.contains(&step.node.id.value), found);
     let mut needed: BTreeMap<String, Vec<Spanned<String>>> = BTreeMap::new();
     let mut edges = Vec::new();
-    let begin = Spanned::new(START.to_owned(), tree.title.as_ref().map_or(Span::at(0), |title| title.span));
-    let to = |step: &StepTree| Spanned::new(step.number_text(), step.number.span);
+    let begin =
+        Spanned::new(START.to_owned(), tree.head.title.as_ref().map_or(Span::at(0), |title| title.span));
+    let to = |step: &StepTree| step.node.id.clone();
+    let said_needs = |step: &StepTree| step.node.attributes.needs.raw().map(|needs| needs.span);
     for (at, step) in steps.iter().enumerate() {
-        let place = step.needs.as_ref().map_or(step.number.span, |needs| needs.span);
+        let place = said_needs(step).unwrap_or(step.node.id.span);
         match &needs[at] {
             Some(needs) if needs.is_empty() => edges.push(success(&begin, &to(step), Origin::Needs)),
             Some(needs) => {
@@ -228,7 +116,7 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
             continue;
         }
         match steps.get(at + 1) {
-            Some(next) if next.needs.is_none() => edges.push(success(&from, &to(next), Origin::Order)),
+            Some(next) if said_needs(next).is_none() => edges.push(success(&from, &to(next), Origin::Order)),
             Some(_) | None if has_dependents => {}
             Some(_) | None => edges.push(success(&from, &done, Origin::Order)),
         }
@@ -252,13 +140,20 @@ fn success(from: &Spanned<String>, to: &Spanned<String>, origin: Origin) -> Edge
     EdgeTree { origin, ..EdgeTree::new(from.clone(), to.clone(), to.span, on) }
 }
 
+/// What a line of `## Flow` says; nothing where it can't be read.
+#[derive(Default)]
+struct FlowLine {
+    edges: Vec<EdgeTree>,
+    condition: Option<Spanned<condition::Reading>>,
+}
+
 // `- 2, 3 -> 4 "Not yet" on fail if steps.4.exit_code != 2`
-fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
+fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic>) -> FlowLine {
     let (text, label) = match without_label(source.slice(line.span), line.span.start) {
         Ok(parts) => parts,
         Err(why) => {
             found.push(unread(line.span, why));
-            return Vec::new();
+            return FlowLine::default();
         }
     };
     let text = text.as_str();
@@ -276,7 +171,7 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
         ["->", "→", "=>"].iter().filter_map(|sign| Some((text[body..].find(sign)? + body, sign.len()))).min()
     else {
         found.push(unread(line.span, "the line has no `->`"));
-        return Vec::new();
+        return FlowLine::default();
     };
     let rest = arrow + length;
     let condition_at = word_at(text, rest, "if");
@@ -299,7 +194,7 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
                     ),
                     None => refused.help(format!("the outcomes are {}", words.join(", "))),
                 });
-                return Vec::new();
+                return FlowLine::default();
             }
         }
     }
@@ -308,10 +203,10 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
         let said = part(at + 2, text.len());
         if said.value.is_empty() {
             found.push(unread(line.span, "nothing follows `if`"));
-            return Vec::new();
+            return FlowLine::default();
         }
-        let Some(reading) = read_condition(source, &said, found) else { return Vec::new() };
-        condition = Some(Spanned::new(reading.condition, said.span));
+        let Some(reading) = read_condition(source, &said, found) else { return FlowLine::default() };
+        condition = Some(Spanned::new(reading, said.span));
         if on_at.is_none() {
             on = Spanned::new(On::Always, line.span);
         }
@@ -319,11 +214,11 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
     let (Some(from), Some(to)) =
         (names(source, part(body, arrow), found), names(source, part(rest, ends), found))
     else {
-        return Vec::new();
+        return FlowLine::default();
     };
     if let Some(label) = label.as_ref().filter(|_| to.len() > 1) {
         found.push(unread(label.span, "a label names one edge, and the line leads to several steps"));
-        return Vec::new();
+        return FlowLine::default();
     }
     let mut edges = Vec::new();
     for from in &from {
@@ -331,12 +226,12 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
             let mut edge = EdgeTree::new(from.clone(), to.clone(), line.span, on.clone());
             edge.label.clone_from(&label);
             if let Some(condition) = &condition {
-                say_condition(&mut edge, condition.clone());
+                say_condition(&mut edge, Spanned::new(condition.value.condition.clone(), condition.span));
             }
             edges.push(edge);
         }
     }
-    edges
+    FlowLine { edges, condition }
 }
 
 // Returns a line with blanks in place of its label, and the label. Quotes after `if` are those of the condition.
@@ -416,33 +311,48 @@ pub(crate) struct Mention {
 /// Returns what the lines of `## Flow` and the conditions of steps name, in the order of the text.
 pub(crate) fn mentions(source: &Source, tree: &PlanTree) -> Vec<Mention> {
     let mut numbers: BTreeMap<Span, (u32, bool)> = BTreeMap::new();
-    for step in &tree.steps {
-        numbers.extend(step.when.iter().flat_map(|when| mentioned(source, when.span)));
-    }
-    for edge in flow_edges(source, tree) {
-        let ends = [&edge.from, &edge.to].into_iter();
+    let conditions = tree.steps.iter().filter_map(|step| step.node.attributes.when.spanned());
+    conditions.for_each(|when| numbers.extend(mentioned(&when)));
+    // What can't be read is left to the verification of the plan.
+    for line in flow(source, tree, &mut Vec::new()) {
+        let ends = line.edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
         numbers.extend(ends.filter_map(|end| Some((end.span, (end.value.parse().ok()?, true)))));
-        numbers.extend(edge.condition.iter().flat_map(|condition| mentioned(source, condition.span)));
+        numbers.extend(line.condition.iter().flat_map(mentioned));
     }
     numbers.into_iter().map(|(span, (number, is_end))| Mention { span, number, is_end }).collect()
 }
 
-fn mentioned(source: &Source, place: Span) -> Vec<(Span, (u32, bool))> {
+fn mentioned(reading: &Spanned<condition::Reading>) -> Vec<(Span, (u32, bool))> {
     const STEPS: &str = "steps.";
-    let Ok(reading) = condition::read(source.slice(place)) else { return Vec::new() };
-    let clauses = reading.condition.clauses.iter().zip(&reading.clauses);
+    let clauses = reading.value.condition.clauses.iter().zip(&reading.value.clauses);
     let named = clauses.filter_map(|(clause, written)| {
         let Key::Step { node, .. } = &clause.key else { return None };
-        let start = place.start + written.start + STEPS.len();
+        let start = reading.span.start + written.start + STEPS.len();
         Some((Span::new(start, start + node.len()), (node.parse().ok()?, false)))
     });
     named.collect()
 }
 
-/// Returns the ways that the lines of `## Flow` say; an unreadable line is left to the verification of the plan.
-pub(crate) fn flow_edges(source: &Source, tree: &PlanTree) -> Vec<EdgeTree> {
-    let lines = tree.flow.iter().flat_map(|flow| &flow.value).take(EDGES_MAX);
-    lines.flat_map(|line| flow_line(source, line, &mut Vec::new())).collect()
+/// Returns the ways that the lines of `## Flow` say.
+pub(crate) fn flow_edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
+    flow(source, tree, found).into_iter().flat_map(|line| line.edges).collect()
+}
+
+// Reads the lines of `## Flow`, as many as a plan may have edges.
+fn flow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<FlowLine> {
+    let mut lines = Vec::new();
+    let mut edges = 0;
+    for line in tree.flow.iter().flat_map(|flow| &flow.value) {
+        if edges >= EDGES_MAX {
+            let message = format!("the plan has more than {EDGES_MAX} edges");
+            found.push(Diagnostic::new(Code::P008, message).at(line.span, "the first that is too many"));
+            break;
+        }
+        let read = flow_line(source, line, found);
+        edges += read.edges.len();
+        lines.push(read);
+    }
+    lines
 }
 
 fn unread(span: Span, why: &str) -> Diagnostic {

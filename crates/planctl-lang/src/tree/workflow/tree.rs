@@ -329,7 +329,7 @@ impl NodeTree {
     }
 
     /// Returns the paths and globs of the `file:` subscriptions.
-    pub(crate) fn subscribed_files(&self) -> impl Iterator<Item = (&str, Span)> {
+    pub fn subscribed_files(&self) -> impl Iterator<Item = (&str, Span)> {
         self.attributes.subscriptions.entries().iter().filter_map(|subscription| match &subscription.value {
             Subscription::File { path } => Some((path.as_str(), subscription.span)),
             Subscription::Topic { .. } => None,
