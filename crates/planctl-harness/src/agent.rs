@@ -26,6 +26,7 @@ pub use self::dialect::tool_in;
 use self::dialect::{AgentError, Answer, ErrorKind, Listener};
 use self::exec::AttemptFolder;
 pub use self::known::{KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions};
+use crate::blocking::blocking_in_place;
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
@@ -195,7 +196,7 @@ impl Agent {
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
         cancel: impl Future<Output = ()>,
     ) -> Worked {
-        let command = match exec::command(self, assignment, folder) {
+        let command = match blocking_in_place(|| exec::command(self, assignment, folder)) {
             Ok(command) => command,
             Err(fault) => return fault_result(fault),
         };
@@ -221,13 +222,8 @@ impl Agent {
         match finished {
             Ok(mut finished) => {
                 let was_refused = listener.is_refused();
-                let mut answer = listener.finish(&finished.stdout, &finished.stderr);
-                if let Some(file) = folder.result() {
-                    answer = file.or_usage_of(answer);
-                }
-                if answer.text.is_none() {
-                    answer.text = folder.last_message();
-                }
+                let heard = listener.finish(&finished.stdout, &finished.stderr);
+                let mut answer = blocking_in_place(|| with_left_files(heard, folder));
                 self.masks.mask_captured(&mut finished.stdout);
                 self.masks.mask_captured(&mut finished.stderr);
                 answer.text = answer.text.map(|text| self.masks.text(&text).into_owned());
@@ -240,6 +236,18 @@ impl Agent {
             Err(error) => transient_fault(format!("its process could not be started: {error}")),
         }
     }
+}
+
+/// Adds to what an agent printed what it left in files.
+fn with_left_files(heard: Answer, folder: &AttemptFolder) -> Answer {
+    let mut answer = match folder.result() {
+        Some(file) => file.or_usage_of(heard),
+        None => heard,
+    };
+    if answer.text.is_none() {
+        answer.text = folder.last_message();
+    }
+    answer
 }
 
 async fn run(

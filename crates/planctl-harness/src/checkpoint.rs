@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::blocking::blocking_in_place;
 use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
 use crate::workspace::NO_DRAFTS;
@@ -104,15 +105,23 @@ impl Checkpoints {
     /// Completes the repository where an interrupted call left it unfinished. The caller holds the workspace, so no other
     /// process is at work here.
     async fn prepare(&self, workspace: &Path) -> Result<(), WorktreeError> {
-        remove_locks(&[self.kept.clone(), self.kept.join(CHECKPOINTS)])?;
-        // Git makes this folder last.
-        if !self.kept.join("objects/info").is_dir() {
+        let is_made = blocking_in_place(|| {
+            remove_locks(&[self.kept.clone(), self.kept.join(CHECKPOINTS)])?;
             let io = |source| WorktreeError::Io { what: format!("make {}", self.kept.display()), source };
             std::fs::create_dir_all(&self.kept).map_err(io)?;
+            // Git makes this folder last.
+            Ok::<_, WorktreeError>(self.kept.join("objects/info").is_dir())
+        })?;
+        if !is_made {
             let folder = self.kept.as_os_str().to_owned();
             let init = [OsString::from("init"), "--quiet".into(), "--bare".into(), folder];
             Git::without_repository(&self.spawner, workspace)?.call_checked(init).await?;
         }
+        blocking_in_place(|| self.borrow_objects(workspace))
+    }
+
+    /// Lets the repository find the objects of the workspace's own.
+    fn borrow_objects(&self, workspace: &Path) -> Result<(), WorktreeError> {
         let own = git_folder(workspace).map(|folder| git_common(&folder).join("objects"));
         let Some(own) = own.filter(|objects| objects.is_dir()) else { return Ok(()) };
         let alternates = self.kept.join("objects/info/alternates");

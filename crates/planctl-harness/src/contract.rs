@@ -14,6 +14,7 @@ use planctl_engine::{
     Tier,
 };
 
+use crate::blocking::blocking_in_place;
 use crate::capture::KEPT_BYTES;
 use crate::digest::digest_of;
 use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, set};
@@ -223,7 +224,7 @@ impl ContractRunner {
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
         cancel: impl Future<Output = ()>,
     ) -> Gate {
-        let git_head = git_head(&self.workspace);
+        let git_head = blocking_in_place(|| git_head(&self.workspace));
         let (before, comparing) = match Comparing::begin(baseline, &self.workspace).await {
             Ok(begun) => begun,
             Err(error) => return inconclusive_gate(Inconclusive::ToolMissing { what: error }),
@@ -232,11 +233,16 @@ impl ContractRunner {
         if !evidence.tampered.is_empty() {
             return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
-        let folder = match self.furnish_folder(contract) {
-            Ok(folder) => folder,
+        let prepared = blocking_in_place(|| {
+            let folder = self.furnish_folder(contract)?;
+            let command = self.command(contract, &folder, baseline);
+            io::Result::Ok((folder, command))
+        });
+        let (folder, command) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
         };
-        let Some(command) = self.command(contract, &folder, baseline) else {
+        let Some(command) = command else {
             return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() });
         };
         let steady = self.begin_steady().await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::Tier;
 
+use crate::blocking::blocking_in_place;
 use crate::isolation::{Confinement, Network};
 use crate::process::{Command, End};
 use crate::scratch::TRIAL_PREFIX;
@@ -31,7 +32,11 @@ const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
 pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
     let mut tier = Tier::SameUser;
     let mut trials = Vec::new();
-    let workspace = spawner.private_folder(TRIAL_PREFIX)?;
+    let (workspace, writable) = blocking_in_place(|| {
+        let workspace = spawner.private_folder(TRIAL_PREFIX)?;
+        let writable = workspace.path().canonicalize()?;
+        std::io::Result::Ok((workspace, writable))
+    })?;
     for (wanted, name) in [
         (Tier::Landlock, "tier 1a: Landlock, seccomp, no new privileges"),
         (Tier::Namespaces, "tier 1b: user, mount, PID and network namespaces"),
@@ -43,7 +48,7 @@ pub async fn probe_isolation(spawner: &Spawner) -> std::io::Result<Offered> {
         command.deadline = Some(TRIAL_TIMEOUT);
         command.confinement = Some(Confinement {
             network: Network::Loopback,
-            writable: vec![workspace.path().canonicalize()?],
+            writable: vec![writable.clone()],
             ..Confinement::new(wanted)
         });
         let end = spawner.run(&command, &mut |_, _| (), pending()).await?.end;

@@ -11,6 +11,7 @@
 mod agent;
 mod ancestry;
 mod beneath;
+mod blocking;
 mod browser;
 mod capture;
 mod checkpoint;
@@ -54,6 +55,7 @@ pub use agent::{
 };
 pub use ancestry::{Connection, is_inside_session, is_inside_worker, note_session_agent};
 pub use beneath::{Unreadable, folder_in};
+pub use blocking::blocking_in_place;
 pub use browser::Browser;
 pub use capture::{Captured, KEPT_BYTES};
 pub use checkpoint::Checkpoints;

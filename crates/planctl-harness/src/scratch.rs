@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, flock, fstat};
 
 use crate::beneath::open_anywhere;
+use crate::blocking::blocking_in_place;
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::removal::remove_tree;
 
@@ -124,7 +125,7 @@ impl ScratchFolder {
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // The next sweep removes the rest.
-        remove_tree(&self.path).ok();
+        blocking_in_place(|| remove_tree(&self.path)).ok();
     }
 }
 

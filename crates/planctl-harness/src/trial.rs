@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::{Contract, Ending, Evidence, HarnessResult};
 
+use crate::blocking::blocking_in_place;
 use crate::contract::ContractRunner;
 use crate::environment::safe_path;
 use crate::isolation::Isolation;
@@ -93,7 +94,7 @@ impl TrialRunner {
         let make = move || Replica::make(&scratch, &workspace, place.limits, is_stopped);
         let replica = tokio::task::spawn_blocking(make).await.map_err(|error| broken(&error))??;
         // Folders of the original workspace must not be on the path either.
-        let path = safe_path(&place.path, replica.copied_root());
+        let path = blocking_in_place(|| safe_path(&place.path, replica.copied_root()));
         let mut variables = replica.variables();
         for (name, value) in &place.environment {
             variables.retain(|(own, _)| own != name);
@@ -101,7 +102,10 @@ impl TrialRunner {
         }
         // Beside the copy and not in it: a contract's files in its home are gone before the next one.
         let spawner = spawner.with_scratch(&place.scratch);
-        let runner = ContractRunner::new(spawner.clone(), replica.workspace(), Some(&path), variables)
+        let runner = blocking_in_place(|| {
+            ContractRunner::new(spawner.clone(), replica.workspace(), Some(&path), variables)
+        });
+        let runner = runner
             .map_err(|error| broken(&error))?
             .with_locks(vec![replica.lock()])
             .with_isolation(place.isolation);
@@ -194,7 +198,8 @@ impl TrialRunner {
             Path::new(path).components().any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache))
         };
         let mut paths: Vec<String> = paths.into_iter().filter(|path| !is_cache(path)).collect();
-        if paths.is_empty() || crate::git::git_top_level(&self.workspace).is_none() {
+        let is_in_git = || blocking_in_place(|| crate::git::git_top_level(&self.workspace).is_some());
+        if paths.is_empty() || !is_in_git() {
             return paths;
         }
         let ask: [&OsStr; 4] = ["git", "check-ignore", "-z", "--stdin"].map(OsStr::new);

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::call::{Called, Git, call, call_checked, call_with_own_configuration, path_of};
+use crate::blocking::blocking_in_place;
 use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
@@ -228,7 +229,7 @@ impl Checkout {
             let called = call(spawner, folder, ["rev-parse", "--is-bare-repository"]).await?;
             Ok::<_, WorktreeError>(called.status == 0 && called.text() == "true")
         };
-        let Some(top) = git_top_level(folder) else {
+        let Some(top) = blocking_in_place(|| git_top_level(folder)) else {
             return Err(match bare().await? {
                 true => WorktreeError::Bare { folder: folder.to_owned() },
                 false => WorktreeError::NotARepository { folder: folder.to_owned() },
@@ -256,8 +257,11 @@ impl Checkout {
     /// One of its own for each kind of repository of which no worktree can be made, and those of git.
     pub async fn survey(&self) -> Result<Survey, WorktreeError> {
         let folder = || self.top.clone();
-        let own = git_folder(&self.top).ok_or_else(|| WorktreeError::NotARepository { folder: folder() })?;
-        let unfinished = UNFINISHED.iter().find(|(file, _, _)| own.join(file).exists());
+        let unfinished = blocking_in_place(|| {
+            let own = git_folder(&self.top)?;
+            Some(UNFINISHED.iter().find(|(file, _, _)| own.join(file).exists()))
+        });
+        let unfinished = unfinished.ok_or_else(|| WorktreeError::NotARepository { folder: folder() })?;
         if let Some((_, of, abort)) = unfinished {
             return Err(WorktreeError::Unfinished { folder: folder(), of, abort });
         }
@@ -314,8 +318,10 @@ impl Checkout {
         survey: &Survey,
         paths: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<String>, WorktreeError> {
-        let there = |path: &&str| self.top.join(path).symlink_metadata().is_ok_and(|found| !found.is_dir());
-        let paths: BTreeSet<&str> = paths.into_iter().filter(there).collect();
+        let paths: BTreeSet<&str> = blocking_in_place(|| {
+            let found = |path: &str| self.top.join(path).symlink_metadata();
+            paths.into_iter().filter(|path| found(path).is_ok_and(|found| !found.is_dir())).collect()
+        });
         let paths: Vec<&str> = paths.into_iter().collect();
         let mut committed = BTreeSet::new();
         for some in paths.chunks(PATHS_AT_ONCE) {
@@ -383,12 +389,13 @@ impl Checkout {
             return Err(WorktreeError::BranchTaken { branch: new.branch.to_owned() });
         }
         // The name is this worktree's alone; a lock on it was left by a killed call.
-        remove_file(&self.common_git_dir()?.join(format!("{reference}.lock")))?;
+        blocking_in_place(|| remove_file(&self.common_git_dir()?.join(format!("{reference}.lock"))))?;
         self.remove_folder(new.path).await?;
         if let Some(parent) = new.path.parent() {
             use std::os::unix::fs::DirBuilderExt;
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
-            made.map_err(|source| WorktreeError::Io { what: format!("make {}", parent.display()), source })?;
+            let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+            blocking_in_place(make)
+                .map_err(|source| WorktreeError::Io { what: format!("make {}", parent.display()), source })?;
         }
         let path = new.path.as_os_str();
         let mut arguments: Vec<&OsStr> = ["--lock", "--reason"].map(OsStr::new).to_vec();
@@ -408,33 +415,35 @@ impl Checkout {
         path: &Path,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<(), WorktreeError> {
-        let records = self.common_git_dir()?.join("worktrees");
+        let records = blocking_in_place(|| self.common_git_dir())?.join("worktrees");
         let io = |what: &str, path: &Path| {
             let what = format!("{what} {}", path.display());
             |source| WorktreeError::Io { what, source }
         };
         // The repository of planctl's git links to it, and git can't make a folder where a link to nothing is.
-        std::fs::create_dir_all(&records).map_err(io("make", &records))?;
+        blocking_in_place(|| std::fs::create_dir_all(&records)).map_err(io("make", &records))?;
         let words = ["worktree", "add", "--quiet"].map(OsString::from);
         let arguments = words.into_iter().chain(arguments.into_iter().map(Into::into));
         call_checked(&self.spawner, &self.top, arguments).await?;
         // Git has named the folder by way of that repository, which is gone by now.
         let pointer = path.join(".git");
-        let named = git_folder(path).and_then(|own| Some(records.join(own.file_name()?)));
-        let named = named.ok_or_else(|| WorktreeError::Git {
-            what: "git worktree add".to_owned(),
-            said: format!("{} names no worktree", pointer.display()),
-        })?;
-        let mut line = b"gitdir: ".to_vec();
-        line.extend([resolve_links(&named).as_os_str().as_bytes(), b"\n"].concat());
-        std::fs::write(&pointer, line).map_err(io("write", &pointer))
+        blocking_in_place(|| {
+            let named = git_folder(path).and_then(|own| Some(records.join(own.file_name()?)));
+            let named = named.ok_or_else(|| WorktreeError::Git {
+                what: "git worktree add".to_owned(),
+                said: format!("{} names no worktree", pointer.display()),
+            })?;
+            let mut line = b"gitdir: ".to_vec();
+            line.extend([resolve_links(&named).as_os_str().as_bytes(), b"\n"].concat());
+            std::fs::write(&pointer, line).map_err(io("write", &pointer))
+        })
     }
 
     /// Removes a folder in which nobody works, and git's records of it and of its contents.
     async fn remove_folder(&self, path: &Path) -> Result<(), WorktreeError> {
-        let real = resolve_links(path);
         // Before the record: of a folder that is not there git needs to know nothing, one that it made half it refuses.
-        match std::fs::remove_dir_all(path) {
+        let (real, removed) = blocking_in_place(|| (resolve_links(path), std::fs::remove_dir_all(path)));
+        match removed {
             Err(source)
                 if !matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
             {
@@ -467,7 +476,7 @@ impl Checkout {
     ///
     /// [`WorktreeError::Uncommitted`] unless `discards`, and those of git.
     pub async fn remove(&self, path: &Path, branch: &str, discards: bool) -> Result<bool, WorktreeError> {
-        if path.exists() && !discards {
+        if !discards && blocking_in_place(|| path.exists()) {
             let uncommitted = uncommitted(&self.spawner, path).await?.len();
             if uncommitted > 0 {
                 return Err(WorktreeError::Uncommitted { folder: path.to_owned(), uncommitted });
@@ -529,10 +538,11 @@ pub async fn differing_from_head<'a>(
     paths: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<String>, WorktreeError> {
     let paths: BTreeSet<&str> = paths.into_iter().collect();
-    let (Some(top), Some(_)) = (git_top_level(folder), git_head(folder)) else { return Ok(Vec::new()) };
     if paths.is_empty() {
         return Ok(Vec::new());
     }
+    let found = blocking_in_place(|| (git_top_level(folder), git_head(folder)));
+    let (Some(top), Some(_)) = found else { return Ok(Vec::new()) };
     let within = folder.strip_prefix(top).unwrap_or(Path::new(""));
     let mut git = Git::open(spawner, folder)?;
     git.with_index_of("HEAD").await?;
@@ -570,12 +580,11 @@ pub async fn commit_all(
     git.call_checked(identity.into_iter().chain(words)).await?;
     let commit = git.call_checked(["rev-parse", "HEAD"]).await?.text();
     // The worktree's own index would say otherwise that everything was changed back.
-    let own = git_folder(worktree).map(|own| own.join("index"));
-    if let Some(own) = own {
-        let copied = std::fs::copy(&index, &own);
-        copied.map_err(|source| WorktreeError::Io { what: format!("write {}", own.display()), source })?;
-    }
-    Ok(Some(commit))
+    blocking_in_place(|| {
+        let Some(own) = git_folder(worktree).map(|own| own.join("index")) else { return Ok(Some(commit)) };
+        let copied = std::fs::copy(&index, &own).map(|_| Some(commit));
+        copied.map_err(|source| WorktreeError::Io { what: format!("write {}", own.display()), source })
+    })
 }
 
 /// Returns the options that say who commits: the user that git knows in this folder, else planctl.

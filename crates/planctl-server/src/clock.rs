@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use planctl_engine::Timestamp;
+use planctl_harness::blocking_in_place;
 
 /// Returns this machine's time; leases and timers go by the database's.
 pub fn now() -> Timestamp {
@@ -14,7 +15,7 @@ pub fn now() -> Timestamp {
 pub fn time_zone() -> String {
     let of_variable = std::env::var("TZ").ok().map(|zone| zone.trim_start_matches(':').to_owned());
     let of_file = || {
-        let path = std::fs::read_link("/etc/localtime").ok()?;
+        let path = blocking_in_place(|| std::fs::read_link("/etc/localtime")).ok()?;
         Some(path.to_str()?.split_once("zoneinfo/")?.1.to_owned())
     };
     of_variable.filter(|zone| !zone.is_empty()).or_else(of_file).unwrap_or_else(|| "UTC".to_owned())

@@ -39,6 +39,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_api::{Code, Problem};
 use planctl_engine::Actor;
+use planctl_harness::blocking_in_place;
 use planctl_mcp::planning::Sessions;
 use planctl_store::{Listener, Page, RequestId};
 use serde::Serialize;
@@ -284,9 +285,10 @@ async fn canonical(workspace: PathBuf) -> Result<PathBuf, Problem> {
     if !workspace.is_absolute() {
         return Err(problem("must be an absolute path".to_owned()));
     }
-    match tokio::fs::canonicalize(&workspace).await {
-        Ok(path) if path.is_dir() => Ok(path),
-        Ok(_) => Err(problem("is not a directory on this host".to_owned())),
+    let found = blocking_in_place(|| workspace.canonicalize().map(|path| (path.is_dir(), path)));
+    match found {
+        Ok((true, path)) => Ok(path),
+        Ok((false, _)) => Err(problem("is not a directory on this host".to_owned())),
         Err(error) => Err(problem(format!("can't be used on this host: {error}"))),
     }
 }

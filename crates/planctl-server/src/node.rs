@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use planctl_api::Next;
 use planctl_engine::{RunId, Tier};
-use planctl_harness::{Spawner, probe_isolation};
+use planctl_harness::{Spawner, blocking_in_place, probe_isolation};
 use planctl_store::cluster::{Announce, Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
@@ -167,11 +167,12 @@ impl ServerNode {
         });
         let listening = store.clone();
         let notifier = tokio::spawn(async move { listening.exchange_notifications().await });
+        let (host, boot) = blocking_in_place(|| (planctl_harness::host_id(), planctl_harness::boot_id()));
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
-            host: planctl_harness::host_id(),
-            boot: planctl_harness::boot_id(),
+            host,
+            boot,
             process: OnceLock::new(),
             daemon: OnceLock::new(),
             offered: tokio::sync::OnceCell::new(),
@@ -282,9 +283,10 @@ impl ServerNode {
     pub(crate) async fn offered_tier(&self) -> Result<Tier, ServiceError> {
         let tried = self.inner.offered.get_or_try_init(|| async {
             let wrong = || ServiceError::io("try which isolation this host offers");
-            let spawner = Spawner::start(&self.inner.program, None).map_err(wrong())?;
+            let start = || Spawner::start(&self.inner.program, None);
+            let spawner = blocking_in_place(start).map_err(wrong())?;
             let offered = probe_isolation(&spawner).await.map_err(wrong())?;
-            spawner.shutdown();
+            blocking_in_place(|| spawner.shutdown());
             Ok::<_, ServiceError>(offered.tier)
         });
         tried.await.copied()
@@ -393,13 +395,18 @@ impl ServerNode {
         if let Some(process) = self.inner.process.get() {
             return Ok(process);
         }
+        let process = blocking_in_place(|| self.begin_process())?;
+        Ok(self.inner.process.get_or_init(|| process))
+    }
+
+    fn begin_process(&self) -> Result<Process, ServiceError> {
         let wrong = ServiceError::io(format!("use the state directory {}", self.state_dir().display()));
         let instance = Instance::begin(self.state_dir()).map_err(wrong)?;
         let wrong = || ServiceError::io("start the helper for child processes");
         let lock = instance.lock().map_err(wrong())?;
         let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
         let spawner = spawner.with_scratch(scratch_in(self.state_dir())?);
-        Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
+        Ok(Process { instance, spawner })
     }
 }
 

@@ -3,11 +3,13 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use planctl_harness::blocking_in_place;
+
 /// Makes a folder of the state directory that only its owner can enter, and clears away what crashes left in it. The state
 /// directory itself can be passed through by the user as whom root runs Postgres.
 pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
     let scratch = private_folder(state_dir, name)?;
-    planctl_harness::sweep_scratch(&scratch)?;
+    blocking_in_place(|| planctl_harness::sweep_scratch(&scratch))?;
     Ok(scratch)
 }
 
@@ -18,10 +20,12 @@ pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBu
 /// Those of the system.
 pub fn private_folder(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
-    let make = |path: &Path, mode| std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-    make(state_dir, mode)?;
     let folder = state_dir.join(name);
-    make(&folder, 0o700)?;
+    blocking_in_place(|| {
+        let make = |path: &Path, mode| std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+        make(state_dir, mode)?;
+        make(&folder, 0o700)
+    })?;
     Ok(folder)
 }
 

@@ -2,6 +2,8 @@
 
 #[path = "tidy/arrows.rs"]
 mod arrows;
+#[path = "tidy/blocking.rs"]
+mod blocking;
 #[path = "tidy/graphs.rs"]
 mod graphs;
 #[path = "tidy/library.rs"]

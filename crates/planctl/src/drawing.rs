@@ -25,7 +25,7 @@ impl Drawing {
             return;
         }
         terminal::hide_echo();
-        if terminal::was_left() {
+        if terminal::others_wrote() {
             self.lines.clear();
         }
         let (columns, rows) = terminal::size();
@@ -47,7 +47,7 @@ impl Drawing {
     /// Takes away what is drawn, and gives the terminal its echo back.
     pub fn clear(&mut self) {
         let text = self.erase_sequence(terminal::size());
-        if !text.is_empty() && terminal::is_in_front() != Some(false) && !terminal::was_left() {
+        if !text.is_empty() && terminal::is_in_front() != Some(false) && !terminal::others_wrote() {
             write(&text);
         }
         self.lines.clear();

@@ -45,7 +45,7 @@ pub fn is_in_front() -> Option<bool> {
 }
 
 /// Says once that others have written to the terminal meanwhile.
-pub fn was_left() -> bool {
+pub fn others_wrote() -> bool {
     IS_LEFT.swap(false, Ordering::SeqCst)
 }
 

@@ -211,7 +211,7 @@ fn soak_runs_killed_with_fresh_seeds() {
 }
 
 #[test]
-fn p10_a_run_killed_in_mid_work_goes_on_at_once() {
+fn p10_p_33_a_run_killed_in_mid_work_goes_on_at_once() {
     let place = Place::new();
     place.plan(2, "");
     place.set("hold-work-1");

@@ -152,7 +152,7 @@ fn a_choice_between_plain_edges_is_not_spelt_out() {
 }
 
 #[test]
-fn s5_g26_a_decision_passes_on_what_came_and_nobody_works_at_it() {
+fn g_05_g26_s5_a_decision_passes_on_what_came_and_nobody_works_at_it() {
     let plan = "plan  a: task  d: decision  b: task  c: task  a -on_success-> d  a -on_exhaust-> d  d -always?outcome=success-> b  d -always?outcome=fail-> c";
     talk(&format!(
         "

@@ -14,6 +14,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair}
 use rustix::time::Timespec;
 
 use super::wire::{self, GUARD, HOLD};
+use crate::blocking::blocking_in_place;
 use crate::git::config::UserSettings;
 use crate::open_files;
 use crate::scratch::ScratchFolder;
@@ -173,7 +174,7 @@ impl Spawner {
             }
             if let Some(mut helper) = state.helper.take() {
                 drop(helper.control);
-                helper.process.wait().ok();
+                blocking_in_place(|| helper.process.wait()).ok();
             }
         }
         asked.map(|()| GuardianSocket(ours))

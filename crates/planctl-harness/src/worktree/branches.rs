@@ -15,6 +15,7 @@ use super::{
     Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, remove_locks, resolve_links,
     worktree_intact,
 };
+use crate::blocking::blocking_in_place;
 use crate::git::git_folder;
 use crate::spawn::Spawner;
 
@@ -76,7 +77,7 @@ impl BranchWorktrees {
     ///
     /// Those of [`Checkout::survey`], of git and of the disk.
     pub async fn create_worktrees(&self, count: u16) -> Result<String, WorktreeError> {
-        self.remove_locks()?;
+        blocking_in_place(|| self.remove_locks())?;
         let base = match self.read_ref("base").await? {
             Some(base) => base,
             None => {
@@ -105,7 +106,7 @@ impl BranchWorktrees {
     ///
     /// Those of git and of the disk; the workspace is unchanged then, or this call made again completes it.
     pub async fn merge(&self, base: &str, branches: &[u16]) -> Result<Joined, WorktreeError> {
-        self.remove_locks()?;
+        blocking_in_place(|| self.remove_locks())?;
         if self.read_ref("merged").await?.is_none() {
             if let Some(joined) = self.go_on_after_conflict().await? {
                 return Ok(joined);
@@ -129,7 +130,7 @@ impl BranchWorktrees {
     ///
     /// Those of git and of the disk.
     pub async fn remove(&self) -> Result<(), WorktreeError> {
-        self.remove_locks()?;
+        blocking_in_place(|| self.remove_locks())?;
         self.checkout.remove_folder(&self.folder).await?;
         let branches = format!("refs/heads/{}", self.branch_prefix());
         for pattern in [format!("refs/planctl/{}", self.name), branches] {
@@ -165,7 +166,7 @@ impl BranchWorktrees {
         let mut tips = Vec::new();
         for branch in branches {
             let path = self.folder.join(branch.to_string());
-            match worktree_intact(&path) {
+            match blocking_in_place(|| worktree_intact(&path)) {
                 Intact::Yes => {
                     let message = format!("branch {} of {}", branch + 1, self.name);
                     commit_all(self.spawner(), &path, &message).await?;
@@ -250,7 +251,7 @@ impl BranchWorktrees {
     async fn go_on_after_conflict(&self) -> Result<Option<Joined>, WorktreeError> {
         let Some((of, branch, tip)) = self.open_conflict().await? else { return Ok(None) };
         let path = self.merge_folder();
-        if worktree_intact(&path) == Intact::Yes {
+        if blocking_in_place(|| worktree_intact(&path)) == Intact::Yes {
             if self.is_merging(&path).await? {
                 let conflicts = self.unresolved(&path).await?;
                 if !conflicts.is_empty() {
@@ -276,11 +277,13 @@ impl BranchWorktrees {
     /// Returns files of an unfinished merge in which nobody has made a choice yet.
     async fn unresolved(&self, path: &Path) -> Result<Vec<Conflict>, WorktreeError> {
         let mut open = conflicts(self.spawner(), path).await?;
-        open.retain(|conflict| {
-            // For a binary file, or one gone on one side, only `git add` or `git rm` tells that it was looked at.
-            let text = std::fs::read_to_string(path.join(&conflict.path));
-            let is_marked = |text: &str| text.lines().any(|line| line.starts_with("<<<<<<< "));
-            conflict.hunks.is_empty() || text.map_or(true, |text| is_marked(&text))
+        blocking_in_place(|| {
+            open.retain(|conflict| {
+                // For a binary file, or one gone on one side, only `git add` or `git rm` tells that it was looked at.
+                let text = std::fs::read_to_string(path.join(&conflict.path));
+                let is_marked = |text: &str| text.lines().any(|line| line.starts_with("<<<<<<< "));
+                conflict.hunks.is_empty() || text.map_or(true, |text| is_marked(&text))
+            });
         });
         Ok(open)
     }
@@ -311,10 +314,8 @@ impl BranchWorktrees {
         let records: Vec<&[u8]> = called.records().collect();
         let changed = records.chunks_exact(2).map(|pair| (pair[0] == b"D", OsStr::from_bytes(pair[1])));
         let (gone, there): (Vec<_>, Vec<_>) = changed.partition(|(is_gone, _)| *is_gone);
-        for (_, path) in &gone {
-            self.take_away(path)?;
-        }
-        let index = self.index()?;
+        blocking_in_place(|| gone.iter().try_for_each(|(_, path)| self.take_away(path)))?;
+        let index = blocking_in_place(|| self.index())?;
         call_checked_on(self.spawner(), self.top(), &index, ["read-tree", merged]).await?;
         for some in there.chunks(PATHS_AT_ONCE) {
             let words = ["checkout-index", "--force", "--quiet", "--"].map(OsStr::new);
@@ -353,7 +354,7 @@ impl BranchWorktrees {
 
     /// Returns a commit of the workspace's files as they are, with a parent; `None` where they are the parent's.
     async fn snapshot(&self, parent: &str) -> Result<Option<String>, WorktreeError> {
-        let index = self.index()?;
+        let index = blocking_in_place(|| self.index())?;
         let (spawner, top) = (self.spawner(), self.top());
         call_checked_on(spawner, top, &index, ["add", "--all"]).await?;
         let tree = call_checked_on(spawner, top, &index, ["write-tree"]).await?.text();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::WorktreeError;
+use crate::blocking::blocking_in_place;
 use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, set};
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
@@ -85,9 +86,11 @@ impl<'a> Git<'a> {
     ///
     /// Those of the disk.
     pub(crate) fn open(spawner: &'a Spawner, folder: &'a Path) -> Result<Git<'a>, WorktreeError> {
-        let found = GitFolders::find(folder);
-        let trusted: Vec<&Path> = found.iter().map(|(_, top)| top.as_path()).collect();
-        Git::prepare(spawner, folder, found.as_ref().map(|(folders, _)| folders), &trusted)
+        blocking_in_place(|| {
+            let found = GitFolders::find(folder);
+            let trusted: Vec<&Path> = found.iter().map(|(_, top)| top.as_path()).collect();
+            Git::prepare(spawner, folder, found.as_ref().map(|(folders, _)| folders), &trusted)
+        })
     }
 
     /// Prepares calls that concern no repository of the folder: one that makes a repository, or reads configuration.
@@ -99,7 +102,7 @@ impl<'a> Git<'a> {
         spawner: &'a Spawner,
         folder: &'a Path,
     ) -> Result<Git<'a>, WorktreeError> {
-        Git::prepare(spawner, folder, None, &[])
+        blocking_in_place(|| Git::prepare(spawner, folder, None, &[]))
     }
 
     /// Prepares calls on a repository of planctl's own, whose work tree is a folder. It keeps the very bytes of a file: no
@@ -113,11 +116,14 @@ impl<'a> Git<'a> {
         folder: &'a Path,
         git_dir: &Path,
     ) -> Result<Git<'a>, WorktreeError> {
-        let folders = GitFolders::of(git_dir.to_owned());
-        let mut git = Git::prepare(spawner, folder, folders.as_ref(), &[])?;
-        let attributes = git.private.path().join("git/info/attributes");
-        let written = write_private(&attributes, b"* -text -filter -ident -working-tree-encoding\n");
-        written.map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
+        let mut git = blocking_in_place(|| {
+            let folders = GitFolders::of(git_dir.to_owned());
+            let git = Git::prepare(spawner, folder, folders.as_ref(), &[])?;
+            let attributes = git.private.path().join("git/info/attributes");
+            let written = write_private(&attributes, b"* -text -filter -ident -working-tree-encoding\n");
+            written.map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
+            Ok::<_, WorktreeError>(git)
+        })?;
         set(&mut git.environment, "GIT_DIR".into(), git_dir.into());
         set(&mut git.environment, "GIT_WORK_TREE".into(), ".".into());
         Ok(git)

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::WorktreeError;
 use super::call::Git;
+use crate::blocking::blocking_in_place;
 use crate::git::{git_head, git_top_level};
 use crate::spawn::Spawner;
 
@@ -54,7 +55,8 @@ pub async fn changes_since_head(
     but: &str,
     bytes: usize,
 ) -> Result<Option<Changes>, WorktreeError> {
-    let (Some(_), Some(commit)) = (git_top_level(folder), git_head(folder)) else { return Ok(None) };
+    let found = blocking_in_place(|| (git_top_level(folder), git_head(folder)));
+    let (Some(_), Some(commit)) = found else { return Ok(None) };
     let mut git = Git::open(spawner, folder)?;
     git.with_index_of("HEAD").await?;
     let within = || [OsString::from("--"), ".".into(), format!(":(exclude,literal){but}").into()];

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Graph, Node, NodeKind, RunId, Tier};
-use planctl_harness::{Baseline, git_top_level};
+use planctl_harness::{Baseline, blocking_in_place, git_top_level};
 use planctl_store::RunRow;
 
 use crate::executor::Executor;
@@ -97,8 +97,10 @@ impl ServerNode {
         // Commands and PATH of the configuration, and those of the plan.
         let commands: Vec<String> = std::iter::once(row.settings.clone()).chain(contracts).collect();
         let home = Path::new(&row.workspace_path);
-        let own = [Path::new(row.place()), home, git_top_level(home).unwrap_or(home)];
-        Ok(neighbours(known, &own, &commands.join("\n")))
+        Ok(blocking_in_place(|| {
+            let own = [Path::new(row.place()), home, git_top_level(home).unwrap_or(home)];
+            neighbours(known, &own, &commands.join("\n"))
+        }))
     }
 
     /// Returns the plans in whose files the state of a run is marked.

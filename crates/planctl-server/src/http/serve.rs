@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use planctl_api::Next;
-use planctl_harness::{Connection, is_inside_session, is_inside_worker};
+use planctl_harness::{Connection, blocking_in_place, is_inside_session, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -124,7 +124,7 @@ impl Listening {
     /// The error of the system: the port is in use, the folder can't be written.
     pub async fn open(mut options: HttpOptions) -> Result<Listening, ServiceError> {
         let wrong = ServiceError::io(format!("listen on {}", options.socket.display()));
-        let socket = bind(&options.socket).map_err(wrong)?;
+        let socket = blocking_in_place(|| bind(&options.socket)).map_err(wrong)?;
         let port = match options.listen {
             Some(address) => {
                 let wrong = ServiceError::io(format!("listen on {address}"));
@@ -200,7 +200,7 @@ pub async fn serve(server_node: ServerNode, listening: Listening) {
     if tokio::time::timeout(STOP_TIMEOUT, tasks.wait()).await.is_err() {
         tracing::debug!(open = tasks.len(), "connections are cut");
     }
-    if let Err(error) = std::fs::remove_file(&path) {
+    if let Err(error) = blocking_in_place(|| std::fs::remove_file(&path)) {
         tracing::debug!(%error, "the socket's file stays behind");
     }
 }

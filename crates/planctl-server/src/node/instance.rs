@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::RunId;
+use planctl_harness::blocking_in_place;
 
 use crate::node::services::ServiceError;
 
@@ -108,7 +109,7 @@ pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
     if id.contains('/') || id.is_empty() {
         return false;
     }
-    match namespace(&folder(state_dir)) {
+    match blocking_in_place(|| namespace(&folder(state_dir))) {
         Ok(own) if id.split('-').next() == Some(own.as_str()) => {}
         Ok(_) | Err(_) => return false,
     }
@@ -116,7 +117,7 @@ pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
     if !is_of_this_boot {
         return true;
     }
-    match File::open(folder(state_dir).join(format!("{id}.lock"))) {
+    match blocking_in_place(|| File::open(folder(state_dir).join(format!("{id}.lock")))) {
         Ok(file) => is_free(&file),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
@@ -124,6 +125,10 @@ pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
 
 /// Returns the runs that living instances of this state directory said they work on.
 pub fn runs_worked_on(state_dir: &Path) -> io::Result<BTreeSet<RunId>> {
+    blocking_in_place(|| read_runs_worked_on(state_dir))
+}
+
+fn read_runs_worked_on(state_dir: &Path) -> io::Result<BTreeSet<RunId>> {
     let entries = match fs::read_dir(folder(state_dir)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         entries => entries?,

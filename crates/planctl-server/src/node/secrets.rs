@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use planctl_harness::blocking_in_place;
 use sha2::Sha256;
 
 use crate::state_folders::private_folder;
@@ -45,10 +46,16 @@ impl Secrets {
     /// When the state directory can't be written.
     pub(crate) fn seal_config(&self, config: &mut Config) -> io::Result<()> {
         let roles = config.roles.values_mut().flat_map(|role| role.env.set.values_mut());
-        for value in config.contracts.env.values_mut().chain(roles) {
-            *value = self.seal(value)?;
+        let mut values = config.contracts.env.values_mut().chain(roles).peekable();
+        if values.peek().is_none() {
+            return Ok(());
         }
-        Ok(())
+        blocking_in_place(|| {
+            for value in values {
+                *value = self.seal(value)?;
+            }
+            Ok(())
+        })
     }
 
     fn seal(&self, value: &str) -> io::Result<String> {
@@ -73,7 +80,7 @@ impl Secrets {
             let Some(hex) = value.strip_prefix(SEAL).filter(|hex| is_digest(hex)) else {
                 return Ok((name.clone(), value.clone()));
             };
-            let kept = fs::read_to_string(self.folder.join(hex)).map_err(|error| {
+            let kept = blocking_in_place(|| fs::read_to_string(self.folder.join(hex))).map_err(|error| {
                 format!(
                     "the value of the variable {name}, which this state directory does not keep ({error}): approve the plan \
                      anew here"

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_api::wire::DaemonInfo;
+use planctl_harness::blocking_in_place;
 
 const LOCK: &str = "daemon.lock";
 const INFO: &str = "daemon.json";
@@ -92,12 +93,14 @@ impl SingletonLock {
     ///
     /// When the file can't be written.
     pub fn write_info(&self, info: &DaemonInfo) -> io::Result<()> {
-        let draft = self.info.with_extension("json.new");
-        remove_if_there(&draft)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        file.write_all(&serde_json::to_vec(info)?)?;
-        file.sync_all()?;
-        fs::rename(&draft, &self.info)
+        blocking_in_place(|| {
+            let draft = self.info.with_extension("json.new");
+            remove_if_there(&draft)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+            file.write_all(&serde_json::to_vec(info)?)?;
+            file.sync_all()?;
+            fs::rename(&draft, &self.info)
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::wire::{OutputLine, OutputView, PromptView};
 use planctl_engine::RunId;
-use planctl_harness::Masks;
+use planctl_harness::{Masks, blocking_in_place};
 
 use crate::state_folders::private_folder;
 
@@ -44,10 +44,12 @@ impl Spool {
     /// Opens a file of a run to add to it; clears old files away where it is new.
     fn open(&self, run: RunId, kind: &str) -> io::Result<File> {
         let path = self.path(run, kind);
-        if !path.exists() {
-            remove_oldest_files(&private_folder(&self.state_dir, FOLDER)?)?;
-        }
-        OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+        blocking_in_place(|| {
+            if !path.exists() {
+                remove_oldest_files(&private_folder(&self.state_dir, FOLDER)?)?;
+            }
+            OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+        })
     }
 
     /// Begins to keep what somebody prints at an attempt.
@@ -58,7 +60,8 @@ impl Spool {
 
     /// Keeps the prompt of an attempt as its agent gets it.
     pub(crate) fn add_prompt(&self, run: RunId, prompt: &PromptView) {
-        let added = self.open(run, "prompts").and_then(|mut file| add(&mut file, prompt));
+        let keep = || self.open(run, "prompts").and_then(|mut file| add(&mut file, prompt));
+        let added = blocking_in_place(keep);
         added.inspect_err(log_unkept).unwrap_or(());
     }
 
@@ -144,7 +147,8 @@ impl Printer {
     fn write(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         let text = self.masks.text(&String::from_utf8_lossy(bytes)).into_owned();
-        if let Err(error) = add(file, &OutputLine { text, ..self.at.clone() }) {
+        let line = OutputLine { text, ..self.at.clone() };
+        if let Err(error) = blocking_in_place(|| add(file, &line)) {
             log_unkept(&error);
             self.file = None;
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use planctl_harness::{Baseline, ProtectError};
+use planctl_harness::{Baseline, ProtectError, blocking_in_place};
 use planctl_store::Approval;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub fn agent_scripts<'a>(
             Agent::Known { .. } | Agent::Session => {}
         }
     }
-    Baseline::take(workspace, named.iter().map(String::as_str), [])
+    blocking_in_place(|| Baseline::take(workspace, named.iter().map(String::as_str), []))
 }
 
 /// Returns the one worker that an approval is of, where it is.
@@ -61,7 +61,7 @@ impl RunSettings {
     /// Says which scripts of agents differ from what was sealed, and what to do about it.
     pub(crate) fn changed_scripts(&self, place: &Path) -> Result<Option<String>, ServiceError> {
         let Some(sealed) = &self.scripts else { return Ok(None) };
-        let changed = sealed.compare(place)?.tampered;
+        let changed = blocking_in_place(|| sealed.compare(place))?.tampered;
         if changed.is_empty() {
             return Ok(None);
         }

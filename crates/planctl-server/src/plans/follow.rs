@@ -10,6 +10,7 @@ use planctl_api::wire::calls::Start;
 use planctl_api::wire::{EntryRuns, FollowUpView, LibraryEntryView, LibraryPage, LibraryRuns};
 use planctl_config::Config;
 use planctl_engine::{Actor, Decision, RunId, RunStatus};
+use planctl_harness::blocking_in_place;
 use planctl_lang::library::{Question, RUNS_NEWEST, Success, entry_markdown, place_of, weigh};
 use planctl_lang::workflow::Library as Placement;
 use planctl_lang::{Levels, Source, instantiate};
@@ -171,7 +172,8 @@ impl Services {
             }
             return Ok(made.id);
         }
-        let file = file_of_next(self.own_folder()?, next)?;
+        let own = self.own_folder()?;
+        let file = blocking_in_place(|| file_of_next(own, next))?;
         let workspace = self.own_folder()?;
         let (config, levels) =
             (&self.caller.config, self.caller.config.verify.clone().then(&Levels::default()));

@@ -7,7 +7,7 @@ use planctl_api::wire::calls::{Approving, ResumeCall, Start};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, WorkspaceMode};
 use planctl_engine::{Actor, Answer, Decision, Digest, End, Graph, RunId, RunStatus, Tier};
-use planctl_harness::{FolderIdentity, Permissions, Program};
+use planctl_harness::{FolderIdentity, Permissions, Program, blocking_in_place};
 use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
 use crate::node::services::{ServiceError, Services};
@@ -127,17 +127,18 @@ impl Services {
         if let Some(run) = revised {
             asks = asks.joined(RunSettings::of(run)?.asks);
         }
+        let place = self.place_of(None)?;
         let settings = RunSettings {
             asks,
             revises: revised.map(|run| run.id),
             sub_plans,
             shown,
             auto_answer: start.auto_answer,
-            home: FolderIdentity::of(&self.place_of(None)?).ok(),
+            home: blocking_in_place(|| FolderIdentity::of(&place)).ok(),
             ..RunSettings::new(&self.caller.config, start.worker.clone(), isolation)
-                .with_scripts_of(&self.place_of(None)?)?
+                .with_scripts_of(&place)?
         };
-        self.store_script_copies(&self.place_of(None)?, &settings).await?;
+        self.store_script_copies(&place, &settings).await?;
         let new = NewRun {
             plan: plan.id,
             revision: &checked.verification.digest,

@@ -9,7 +9,7 @@ use planctl_engine::{
     Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Graph, HarnessResult,
     HumanEvent, Inconclusive, RunId, RunStatus, SubPlan,
 };
-use planctl_harness::{Unreadable, folder_in};
+use planctl_harness::{Unreadable, blocking_in_place, folder_in};
 use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
@@ -293,7 +293,7 @@ impl Within<'_> {
         let path = check::plan_path(&home.join(&plan.path), home);
         let place = match &plan.folder {
             None => PathBuf::from(&claimed.workspace),
-            Some(folder) => match folder_in(Path::new(&claimed.workspace), folder) {
+            Some(folder) => match blocking_in_place(|| folder_in(Path::new(&claimed.workspace), folder)) {
                 Ok(place) => place,
                 Err(why) => {
                     let around = &claimed.workspace;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
-use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner};
+use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner, blocking_in_place};
 
 use crate::clock;
 use crate::verify::agent_program::agent_program;
@@ -75,7 +75,7 @@ pub async fn try_worker(
     let has_worked = matches!(said, AgentSaid::Reported(_));
     checks.extend(judge_tryout(said, worked.is_mute, &word, tryout));
     if has_worked && may_write {
-        checks.push(check_written_file(&tryout, &word));
+        checks.push(blocking_in_place(|| check_written_file(&tryout, &word)));
     }
     Ok(view(tryout.worker, began.elapsed(), checks))
 }

@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use planctl_harness::{Inherited, KnownAgent, NamedAgent, agent_environment, find_program};
+use planctl_harness::{
+    Inherited, KnownAgent, NamedAgent, agent_environment, blocking_in_place, find_program,
+};
 
 /// A program that is in no folder of the agents' `PATH`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,6 +58,6 @@ pub fn agent_program(known: &NamedAgent) -> Result<PathBuf, MissingProgram> {
     let environment = agent_environment(&Inherited::Listed(Vec::new()));
     let path = environment.into_iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
     let path = path.unwrap_or_default();
-    find_program(OsStr::new(name), &path)
+    blocking_in_place(|| find_program(OsStr::new(name), &path))
         .ok_or_else(|| MissingProgram { name, searched: path.to_string_lossy().into_owned() })
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use planctl_engine::{Call, Contract, Graph, GraphParts, Node, NodeKind, PaceLevel, RedFirst, Responder};
 use planctl_harness::{
-    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, differing_from_head, existing_files,
-    expand_glob, folder_in, probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
+    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, blocking_in_place, differing_from_head,
+    existing_files, expand_glob, folder_in, probe_commands, probe_paths, probe_scripts, probe_texts,
+    read_plan,
 };
 use planctl_lang::tools::{ToolList, ToolUse};
 use planctl_lang::workflow::Workflow;
@@ -152,7 +153,7 @@ pub fn plan_path(file: &Path, workspace: &Path) -> String {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         Some(_) | None => Path::new("."),
     };
-    let absolute = match folder.canonicalize() {
+    let absolute = match blocking_in_place(|| folder.canonicalize()) {
         Ok(folder) => folder.join(name),
         Err(_) => file.to_owned(),
     };

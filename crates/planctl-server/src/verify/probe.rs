@@ -9,8 +9,8 @@ use planctl_engine::{
     Attempt, Contract, Evidence, Failing, Failure, HarnessResult, Inconclusive, Tier, Verdict,
 };
 use planctl_harness::{
-    ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialPlace, TrialRunner, git_top_level,
-    probe_isolation, sweep_scratch,
+    ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialPlace, TrialRunner, blocking_in_place,
+    git_top_level, probe_isolation, sweep_scratch,
 };
 use planctl_lang::{Candidate, Obstacle, Trial, TrialRun, Tried, Verification, candidates};
 use tokio::sync::{OnceCell, watch};
@@ -136,7 +136,7 @@ impl Probe {
         config: &Config,
     ) -> Result<(Vec<(u32, Trial)>, Probed), ProbeError> {
         let began = crate::clock::instant();
-        let candidates = candidates_of(found, workspace);
+        let candidates = blocking_in_place(|| candidates_of(found, workspace));
         let of = candidates.iter().filter(|candidate| candidate.obstacle.is_none()).count();
         let (mut trials, mut number) = (Vec::new(), 0);
         let contracts = candidates.len();

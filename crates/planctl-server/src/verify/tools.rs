@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_config::{Config, ServerConfig, ServerReach};
 use planctl_engine::Ending;
-use planctl_harness::{ContractRunner, Masks, Spawner};
+use planctl_harness::{ContractRunner, Masks, Spawner, blocking_in_place};
 use planctl_lang::tools::ToolList;
 use planctl_tools::{Calls, KeptLists, KeptListsError, Order, Request, Server};
 
@@ -175,7 +175,8 @@ impl ToolPlace<'_> {
         let spawner = spawner.with_scratch(scratch);
         let path = search_path(self.config);
         let env = self.config.contracts.env.clone();
-        let runner = ContractRunner::new(spawner.clone(), self.workspace, Some(&path), env)
+        let make = || ContractRunner::new(spawner.clone(), self.workspace, Some(&path), env);
+        let runner = blocking_in_place(make)
             .map_err(|refused| unrunnable(refused.to_string()))?
             .with_isolation(isolation_of(self.config, &spawner, self.state_dir).await?)
             .with_limits(self.config.contracts.limits)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
 use planctl_engine::{Digest, Failure, FileChange, Graph, Node};
-use planctl_harness::{Baseline, EntryKind, FileState};
+use planctl_harness::{Baseline, EntryKind, FileState, blocking_in_place};
 use planctl_store::{Approval, AskRow, PlanId, RunRow, Store};
 
 use crate::node::runtime::blocking;
@@ -213,7 +213,8 @@ impl Services {
                 Some(state) => copy_of(&self.store, state).await?,
                 None => Some(Vec::new()),
             };
-            let now = planctl_harness::read_entry(&place, &file.path).unwrap_or_default();
+            let now =
+                blocking_in_place(|| planctl_harness::read_entry(&place, &file.path)).unwrap_or_default();
             let texts =
                 before.and_then(|before| String::from_utf8(before).ok()).zip(String::from_utf8(now).ok());
             file.diff = texts.map(|(before, now)| crate::verify::diff::unified(&before, &now));

@@ -8,8 +8,8 @@ use planctl_engine::{
     RunStatus, WorktreeBranch,
 };
 use planctl_harness::{
-    Baseline, BranchWorktrees, Checkout, Intact, Joined, Output, Spawner, WorktreeError, excerpt_of,
-    git_top_level, worktree_intact,
+    Baseline, BranchWorktrees, Checkout, Intact, Joined, Output, Spawner, WorktreeError, blocking_in_place,
+    excerpt_of, git_top_level, worktree_intact,
 };
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
@@ -152,15 +152,18 @@ impl Branches {
     /// Removes all worktrees of a run's branches.
     async fn remove_all(&self, run: &RunRow) -> Result<(), WorktreeError> {
         let own = self.of_run(run.id);
-        let Ok(entries) = std::fs::read_dir(&own) else { return Ok(()) };
-        for folder in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let read =
+            || std::fs::read_dir(&own).map(|entries| entries.filter_map(Result::ok).collect::<Vec<_>>());
+        let Ok(entries) = blocking_in_place(read) else { return Ok(()) };
+        for folder in entries.iter().map(std::fs::DirEntry::path) {
             let name = name_of(&run.name, run.id, &folder);
             // The folder of a plan within another may be of a repository of its own.
             let own = Path::new(run.present_folder());
-            let workspace = if own.is_dir() { own } else { Path::new(&run.workspace_path) };
+            let workspace =
+                if blocking_in_place(|| own.is_dir()) { own } else { Path::new(&run.workspace_path) };
             BranchWorktrees::find(&self.spawner, workspace, folder, name).await?.remove().await?;
         }
-        std::fs::remove_dir(&own)
+        blocking_in_place(|| std::fs::remove_dir(&own))
             .map_err(|source| WorktreeError::Io { what: format!("remove {}", own.display()), source })
     }
 }
@@ -179,7 +182,7 @@ pub(crate) async fn place_of(
     };
     let records = store.records_of(run, std::slice::from_ref(fork)).await?;
     let attempt = records.get(fork).map_or(Attempt::NONE, |record: &Record| record.tally.attempt);
-    let inside = git_top_level(Path::new(workspace))
+    let inside = blocking_in_place(|| git_top_level(Path::new(workspace)))
         .and_then(|top| Path::new(workspace).strip_prefix(top).ok())
         .unwrap_or(Path::new(""));
     let folder = folder_of_try(&folder_of(state_dir).join(run.to_string()), fork, attempt);
@@ -332,7 +335,8 @@ impl ServerNode {
     /// Removes the worktrees of branches of a run that is over and can't be taken up; `failed` asks for those that can.
     pub(crate) async fn clear_branches(&self, run: &RunRow, failed: bool) -> Result<(), ServiceError> {
         let branches = folder_of(self.state_dir()).join(run.id.to_string());
-        if !is_over(run, failed) || run.host != self.host() || !branches.exists() {
+        let is_due = is_over(run, failed) && run.host == self.host();
+        if !is_due || !blocking_in_place(|| branches.exists()) {
             return Ok(());
         }
         if let Err(error) = self.branches()?.locked().await?.remove_all(run).await {
@@ -350,7 +354,7 @@ impl ServerNode {
 
     /// Removes what is left of branches of runs that are over, of all workspaces.
     pub(crate) async fn clear_all_branches(&self, failed: bool) -> Result<(), ServiceError> {
-        for run in self.runs_with_branches() {
+        for run in blocking_in_place(|| self.runs_with_branches().collect::<Vec<_>>()) {
             if let Some(run) = self.known(run).await? {
                 self.clear_branches(&run, failed).await?;
             }

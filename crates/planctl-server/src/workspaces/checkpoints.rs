@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Graph, NodeId, RunId};
+use planctl_harness::blocking_in_place;
 use planctl_store::RunRow;
 
 use crate::node::ServerNode;
@@ -62,7 +63,7 @@ impl ServerNode {
 
     /// Removes the checkpoints of runs that are over, of all workspaces.
     pub(crate) async fn clear_all_checkpoints(&self, failed: bool) -> Result<(), ServiceError> {
-        for run in self.runs_with_checkpoints().collect::<BTreeSet<RunId>>() {
+        for run in blocking_in_place(|| self.runs_with_checkpoints().collect::<BTreeSet<RunId>>()) {
             if let Some(run) = self.known(run).await? {
                 self.clear_checkpoints(&run, failed).await?;
             }

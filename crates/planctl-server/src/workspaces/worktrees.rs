@@ -8,8 +8,8 @@ use planctl_api::Next;
 use planctl_engine::{End, RunId, RunStatus, Subscription};
 use planctl_glob::is_glob;
 use planctl_harness::{
-    Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, commit_all, expand_glob, git_branch,
-    git_head, uncommitted, worktree_intact,
+    Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, blocking_in_place, commit_all,
+    expand_glob, git_branch, git_head, uncommitted, worktree_intact,
 };
 use planctl_lang::{Source, digest, shell_word};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
@@ -224,7 +224,9 @@ impl Services {
         }
         let root = Path::new(&worktree.root);
         // Of one that somebody broke, git can't tell what would be lost.
-        let is_whole = !root.exists() || worktree.made_at.is_none() || worktree_intact(root) == Intact::Yes;
+        let is_whole = blocking_in_place(|| {
+            !root.exists() || worktree.made_at.is_none() || worktree_intact(root) == Intact::Yes
+        });
         if !is_whole && !cleaning.discards {
             view.why = Some("it no longer belongs to the repository; --discard removes it".to_owned());
             return Ok(view);
@@ -236,7 +238,7 @@ impl Services {
         };
         let discards = cleaning.discards || worktree.made_at.is_none();
         if cleaning.dry_run {
-            if root.exists() && !discards {
+            if !discards && blocking_in_place(|| root.exists()) {
                 let changes = uncommitted(&alone, root).await.map_or(1, |changes| changes.len());
                 view.why = (changes > 0).then(|| uncommitted_words(changes));
             }
@@ -349,7 +351,7 @@ impl ServerNode {
         end: End,
         root: &Path,
     ) -> Result<Option<(String, usize)>, ServiceError> {
-        if worktree_intact(root) != Intact::Yes {
+        if blocking_in_place(|| worktree_intact(root)) != Intact::Yes {
             return Ok(None);
         }
         if end == End::Done && RunSettings::of(run)?.commits == Commits::Commit {
@@ -359,7 +361,7 @@ impl ServerNode {
             }
         }
         match uncommitted(alone, root).await {
-            Ok(changes) => Ok(git_head(root).map(|head| (head, changes.len()))),
+            Ok(changes) => Ok(blocking_in_place(|| git_head(root)).map(|head| (head, changes.len()))),
             Err(error) => {
                 tracing::warn!(%error, run.name = %run.name, "the worktree was not looked at");
                 Ok(None)

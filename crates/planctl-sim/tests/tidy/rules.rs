@@ -420,7 +420,7 @@ fn functions(code: &str) -> Vec<(String, usize)> {
 }
 
 /// Returns the name of the function that begins in a line.
-fn function_named(line: &str) -> Option<String> {
+pub fn function_named(line: &str) -> Option<String> {
     const BEFORE: [&str; 5] = ["async", "const", "extern", "pub", "unsafe"];
     let (before, after) = line.split_once("fn ")?;
     let is_part = |word: &str| BEFORE.iter().any(|part| word.starts_with(part)) || word == "\"\"";

@@ -6,7 +6,9 @@ use planctl_engine::{
 use planctl_store::testing::observe_server_time;
 use planctl_store::{PlanStatus, Proof, Records, Said, Settings, Store, StoreError, Token};
 
-use crate::world::{HOST, World, evaluated, human, next_claim, person, reported, world};
+use crate::world::{
+    HOST, World, await_locks, evaluated, hold_run, human, next_claim, person, reported, world,
+};
 
 #[tokio::test]
 async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
@@ -143,25 +145,49 @@ async fn p1_of_eight_writers_of_one_event_one_is_heard() {
 
 #[tokio::test]
 async fn p8_writers_of_different_events_take_turns_and_none_is_lost() {
-    let world = world(2).await;
-    let run = world.begun().await;
-    let gate = world.gate(run.id).await;
-    let cancel = human(Decision::Cancel);
-    let verdict = evaluated(&gate.item.at, 0);
-    let (proof, nobody) = (gate.proof(), person(None));
-    let (verdict, cancel) = tokio::join!(
-        world.store.apply(run.id, &verdict, &proof, None),
-        world.store.apply(run.id, &cancel, &nobody, None),
-    );
-    assert!(cancel.is_ok(), "{cancel:?}");
-    match verdict {
-        Ok(applied) => assert!(!applied.duplicate),
-        Err(error) => assert!(matches!(error, StoreError::StaleLease | StoreError::Refused(_)), "{error:?}"),
+    for is_verdict_first in [true, false] {
+        let world = world(2).await;
+        let run = world.begun().await.id;
+        let gate = world.gate(run).await;
+        let settings = Settings { notifies: false, ..Settings::default() };
+        let other = Store::connect(world.database.connect_options(), settings).await.unwrap();
+        let mut writers = [
+            (world.store.clone(), evaluated(&gate.item.at, 0), gate.proof()),
+            (other, human(Decision::Cancel), person(None)),
+        ];
+        if !is_verdict_first {
+            writers.reverse();
+        }
+        // Both are decided on the same state and wait to write it, each in a process of its own.
+        let (mut holder, mut aside) = (world.aside().await, world.aside().await);
+        let held = hold_run(&mut holder, run).await;
+        let mut writing = Vec::new();
+        for (store, event, proof) in writers {
+            writing.push(tokio::spawn(async move { store.apply(run, &event, &proof, None).await }));
+            await_locks(&mut aside, writing.len() as i64).await;
+        }
+        held.rollback().await.unwrap();
+        let mut written = Vec::new();
+        for one in writing {
+            written.push(one.await.unwrap());
+        }
+        if !is_verdict_first {
+            written.reverse();
+        }
+        let (cancel, verdict) = (written.pop().unwrap(), written.pop().unwrap());
+        assert!(cancel.is_ok(), "{cancel:?}");
+        let lines = world.store.history(run, 0, 1000).await.unwrap();
+        let is_told = lines.iter().any(|line| line.name == "node_verified");
+        match verdict {
+            Ok(applied) => assert!(is_told && !applied.duplicate, "{lines:?}"),
+            Err(StoreError::StaleLease | StoreError::Refused(_)) => assert!(!is_told, "{lines:?}"),
+            Err(error) => panic!("{error:?}"),
+        }
+        let view = world.store.run_view(run).await.unwrap();
+        assert_eq!(view.run.head.status, RunStatus::Ended { end: End::Cancelled });
+        assert!(view.items.is_empty());
+        world.assert_sound(run).await;
     }
-    let view = world.store.run_view(run.id).await.unwrap();
-    assert_eq!(view.run.head.status, RunStatus::Ended { end: End::Cancelled });
-    assert!(view.items.is_empty());
-    world.assert_sound(run.id).await;
 }
 
 #[tokio::test]

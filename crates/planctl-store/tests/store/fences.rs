@@ -1,4 +1,4 @@
-//! The fences of the functions that write transitions and claim items: each check refuses what it is there for, and a test
+//! The fences of the functions that write transitions and votes and claim items: each check refuses what it is there for, and a test
 //! turns red where it is taken out of the database.
 
 use std::process::Command;
@@ -187,6 +187,14 @@ async fn a_transition_under_another_lease_changes_nothing() {
 }
 
 #[tokio::test]
+async fn the_status_of_a_plan_follows_no_run_of_another_text() {
+    let mut scene = Scene::new().await;
+    scene.connection.execute("update plans set digest = 'another'").await.unwrap();
+    assert_eq!(scene.commits(json!({})).await, Ok(false));
+    assert_eq!(scene.text("select status from plans").await, "in-progress");
+}
+
+#[tokio::test]
 async fn an_item_that_is_claimed_while_it_is_taken_back_is_revoked_and_not_lost() {
     let mut scene = Scene::new().await;
     let mut worker = connect(&scene.database).await;
@@ -235,6 +243,68 @@ async fn a_claim_looks_only_at_items_that_are_due_and_on_its_host() {
     }
 }
 
+/// Votes on an ask, where `seen` are the votes that the voter saw; returns the error's code.
+async fn vote(
+    connection: &mut PgConnection,
+    voter: &str,
+    seen: &[i64],
+    causes: Option<&Value>,
+) -> Result<(), String> {
+    let causes = causes.map(|transition| Value::from(vec![transition.clone()]).to_string());
+    let voted = sqlx::query("select from planctl_vote_1('ask', $1, 'approve', 'd', null, $2, $3::json)");
+    refusal_of(voted.bind(voter).bind(seen).bind(causes).fetch_all(connection).await)
+}
+
+/// Votes on the ask of a draft.
+async fn vote_on_draft(connection: &mut PgConnection, voter: &str, seen: &[i64]) -> Result<(), String> {
+    let voted =
+        sqlx::query("select planctl_answer_draft_1('of a draft', $1, 'approve', 'd', null, $2, false)");
+    refusal_of(voted.bind(voter).bind(seen).fetch_all(connection).await)
+}
+
+fn refusal_of<T>(done: Result<T, sqlx::Error>) -> Result<(), String> {
+    let code = |error: sqlx::Error| error.as_database_error().unwrap().code().unwrap().into_owned();
+    done.map(drop).map_err(code)
+}
+
+const DRAFT: &str = "
+insert into drafts (workspace, key, goal, rules) select max(id), 'd', 'List it', '{}' from workspaces;
+insert into asks (item, draft, work, created_at) select 'of a draft', max(id), '{}', now() from drafts;
+";
+
+#[tokio::test]
+async fn a_vote_is_refused_where_others_voted_or_where_its_run_or_its_ask_is_past_it() {
+    let mut scene = Scene::new().await;
+    let refused = Err("PL004".to_owned());
+    assert_eq!(vote(&mut scene.connection, "ann", &[], None).await, Ok(()));
+    assert_eq!(vote(&mut scene.connection, "ben", &[], None).await, refused, "ben saw no vote of ann");
+    let seen: i64 = scene.text("select max(id)::text from votes").await.parse().unwrap();
+    let mut late = transition();
+    late["seq"] = json!(4);
+    assert_eq!(vote(&mut scene.connection, "ben", &[seen], Some(&late)).await, refused, "the run moved on");
+    assert_eq!(scene.text("select count(*)::text from votes").await, "1");
+    scene.connection.execute("update asks set closed_at = now()").await.unwrap();
+    assert_eq!(vote(&mut scene.connection, "ben", &[seen], None).await, refused, "the ask is closed");
+}
+
+#[tokio::test]
+async fn votes_at_the_same_moment_take_turns() {
+    let mut scene = Scene::new().await;
+    scene.connection.execute(DRAFT).await.unwrap();
+    let mut other = connect(&scene.database).await;
+    other.execute("begin").await.unwrap();
+    vote(&mut other, "ann", &[], None).await.unwrap();
+    vote_on_draft(&mut other, "ann", &[]).await.unwrap();
+    scene.connection.execute("set lock_timeout = '100ms'").await.unwrap();
+    let waits = Err("55P03".to_owned());
+    assert_eq!(vote(&mut scene.connection, "ben", &[], None).await, waits);
+    assert_eq!(vote_on_draft(&mut scene.connection, "ben", &[]).await, waits);
+    other.execute("commit").await.unwrap();
+    let refused = Err("PL004".to_owned());
+    assert_eq!(vote(&mut scene.connection, "ben", &[], None).await, refused);
+    assert_eq!(vote_on_draft(&mut scene.connection, "ben", &[]).await, refused);
+}
+
 /// A check that is taken out of a function, and the test that notices it.
 struct Fence {
     function: &'static str,
@@ -245,6 +315,10 @@ struct Fence {
 
 const COMMIT: &str = "planctl_commit_1(json)";
 const CLAIM: &str = "planctl_claim_1(text, text, uuid, text[], uuid[], text, json)";
+const VOTE: &str = "planctl_vote_1(text, text, text, text, text, bigint[], json)";
+const DRAFT_VOTE: &str = "planctl_answer_draft_1(text, text, text, text, text, bigint[], boolean)";
+const VOTED: &str = "fences::a_vote_is_refused_where_others_voted_or_where_its_run_or_its_ask_is_past_it";
+const VOTES: &str = "fences::votes_at_the_same_moment_take_turns";
 const STATE: &str = "fences::a_transition_of_another_state_of_its_run_is_late";
 const LEASE: &str = "fences::a_transition_under_another_lease_changes_nothing";
 
@@ -253,6 +327,8 @@ const FENCES: &[Fence] = &[
     Fence { function: COMMIT, check: "and r.seq = t.seq", instead: "", test: STATE },
     Fence { function: COMMIT, check: "and r.chain = t.chain", instead: "", test: STATE },
     Fence { function: COMMIT, check: "and r.chain = t.chain", instead: "", test: "regressed::p17_b7_what_is_remembered_is_not_written_over_another_history_of_the_same_length" },
+    Fence { function: COMMIT, check: "and r.seq = t.seq and r.chain = t.chain", instead: "", test: "apply::p8_writers_of_different_events_take_turns_and_none_is_lost" },
+    Fence { function: COMMIT, check: "update items i set state = 'withdrawn' where i.id = any(t.removed) and i.state = 'leased';", instead: "", test: "withdrawn::a_claim_while_its_cancellation_is_written_keeps_the_workspace" },
     Fence { function: COMMIT, check: "not t.is_estimated", instead: "true", test: STATE },
     Fence { function: COMMIT, check: "and i.generation = t.generation", instead: "", test: LEASE },
     Fence { function: COMMIT, check: "and i.state = 'leased'\n", instead: "\n", test: LEASE },
@@ -265,6 +341,14 @@ const FENCES: &[Fence] = &[
     Fence { function: COMMIT, check: "and not exists (select from items i where i.run = t.run and i.lane <> 'human')", instead: "", test: "withdrawn::a_cancelled_run_has_its_workspace_until_its_worker_says_that_it_ended" },
     Fence { function: COMMIT, check: "and not exists (select from items i where i.run = l.run and i.node = l.node and i.state = 'withdrawn')", instead: "", test: "withdrawn::b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_ended" },
     Fence { function: COMMIT, check: "(select json_array_elements_text(t.plan -> 'from'))\n      for update;", instead: "(select json_array_elements_text(t.plan -> 'from'));", test: "plans::b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft" },
+    Fence { function: COMMIT, check: "and p.digest = of_run.revision", instead: "", test: "fences::the_status_of_a_plan_follows_no_run_of_another_text" },
+    Fence { function: VOTE, check: "perform from runs r where r.id = (select a.run from asks a where a.item = of_item) for update;", instead: "", test: VOTES },
+    Fence { function: VOTE, check: "and a.closed_at is null", instead: "", test: VOTED },
+    Fence { function: VOTE, check: "seen is distinct from", instead: "seen <> '{}' and seen is distinct from", test: VOTED },
+    Fence { function: VOTE, check: "if of_commit.is_late then", instead: "if false then", test: VOTED },
+    Fence { function: DRAFT_VOTE, check: "and a.closed_at is null for update;", instead: "and a.closed_at is null;", test: VOTES },
+    Fence { function: DRAFT_VOTE, check: "or seen <> array(select v.id from votes v where v.item = of_item and v.void is null order by v.id)", instead: "", test: VOTES },
+    Fence { function: DRAFT_VOTE, check: "and a.closed_at is null for update;", instead: "for update;", test: "draft_asks::m_35_the_ask_of_a_draft_is_answered_once_and_its_answer_never_changes" },
     Fence { function: CLAIM, check: "for update skip locked", instead: "for update", test: "fences::a_claim_passes_over_what_another_one_is_about_to_claim" },
     Fence { function: CLAIM, check: "for update skip locked", instead: "", test: "fences::a_claim_passes_over_what_another_one_is_about_to_claim" },
     Fence { function: CLAIM, check: "and i.run <> all(revoked)", instead: "", test: "withdrawn::the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back" },

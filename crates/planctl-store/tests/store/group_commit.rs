@@ -5,10 +5,10 @@ use std::time::Duration;
 use planctl_engine::Role;
 use planctl_store::testing::{commits_queued, observe_server_time};
 use planctl_store::{Applied, ClaimRequest, Claimed, Renewal, StoreError, Token};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::PgConnection;
 use tokio::task::JoinHandle;
 
-use crate::world::{HOST, World, await_lock, await_that, linear, next_claim, reported, world};
+use crate::world::{HOST, World, await_lock, await_that, hold_run, linear, next_claim, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -31,17 +31,6 @@ fn report(world: &World, work: &Claimed) -> Reporting {
     })
 }
 
-/// Keeps everybody from writing a run, until what it returns is over.
-async fn hold_run_of<'c>(
-    connection: &'c mut PgConnection,
-    work: &Claimed,
-) -> sqlx::Transaction<'c, sqlx::Postgres> {
-    let mut held = connection.begin().await.unwrap();
-    let run = uuid::Uuid::from_u128(work.item.run.as_u128());
-    sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
-    held
-}
-
 /// Reports the first and holds it up in the middle of its writing until the others, in their order, are in line; then
 /// something else happens, and the way is free.
 async fn held_up(
@@ -51,7 +40,7 @@ async fn held_up(
     meanwhile: impl AsyncFnOnce(&mut PgConnection),
 ) -> (Reporting, Vec<Reporting>) {
     let (mut holder, mut aside) = (world.aside().await, world.aside().await);
-    let held = hold_run_of(&mut holder, first).await;
+    let held = hold_run(&mut holder, first.item.run).await;
     let first = report(world, first);
     await_lock(&mut aside).await;
     let mut reporting = Vec::new();
@@ -171,7 +160,7 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     let world = world(1).await;
     let works = at_work(&world, 2).await;
     let (mut holder, mut aside) = (world.aside().await, world.aside().await);
-    let held = hold_run_of(&mut holder, &works[0]).await;
+    let held = hold_run(&mut holder, works[0].item.run).await;
     // The writer belongs to the runtime of the first caller.
     let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (store, work) = (world.store.clone(), works[0].clone());

@@ -372,10 +372,28 @@ pub async fn await_that(mut holds: impl AsyncFnMut() -> bool) {
 
 /// Waits until some session waits for a row that another one has locked.
 pub async fn await_lock(aside: &mut sqlx::PgConnection) {
+    await_locks(aside, 1).await;
+}
+
+/// Waits until as many sessions wait for locks.
+pub async fn await_locks(aside: &mut sqlx::PgConnection, count: i64) {
     await_that(async || {
-        let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
-            and wait_event_type = 'Lock')";
-        sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap()
+        let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
+            and wait_event_type = 'Lock'";
+        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap();
+        waiting >= count
     })
     .await;
+}
+
+/// Keeps everybody from writing a run, until what it returns is over.
+pub async fn hold_run(
+    connection: &mut sqlx::PgConnection,
+    run: RunId,
+) -> sqlx::Transaction<'_, sqlx::Postgres> {
+    use sqlx::Connection as _;
+    let mut held = connection.begin().await.unwrap();
+    let run = uuid::Uuid::from_u128(run.as_u128());
+    sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
+    held
 }

@@ -44,7 +44,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_run_in_a_worktree_leaves_the_checkout_alone_and_says_what_takes_its_work_over() {
+fn p_72_a_run_in_a_worktree_leaves_the_checkout_alone_and_says_what_takes_its_work_over() {
     let fixture = repository();
     fixture.write("draft.txt", "not committed\n");
     let said = fixture.planctl(&run("fix.md", "pwd > where.txt; echo good > out.txt"));

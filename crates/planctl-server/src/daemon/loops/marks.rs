@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use planctl_engine::RunId;
+use planctl_harness::blocking_in_place;
 
 use super::{Scope, Shared, TurnResult, Turns};
 use crate::node::quarantine::words_of;
@@ -102,7 +103,7 @@ impl Marks {
             let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
             let ended = shared.health.readable(Marks::NAME, ended);
             self.drawn.extend(ended.iter().map(|run| (run.id, None)));
-            self.left.extend(shared.server_node.runs_with_leavings());
+            self.left.extend(blocking_in_place(|| shared.server_node.runs_with_leavings()));
             self.has_looked_back = true;
         }
         let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;

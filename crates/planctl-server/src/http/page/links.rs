@@ -11,6 +11,7 @@ use std::time::Duration;
 use planctl_api::wire::PageLink;
 use planctl_api::{Code, Problem};
 use planctl_engine::Actor;
+use planctl_harness::blocking_in_place;
 use planctl_store::secret;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
@@ -78,7 +79,7 @@ impl Page {
 
     /// Opens the port again that an earlier daemon of this state directory had opened.
     pub(in crate::http) async fn reopen_port(&self, state_dir: &Path) {
-        if state_dir.join(OPENED).exists()
+        if blocking_in_place(|| state_dir.join(OPENED).exists())
             && let Err(problem) = self.address(state_dir).await
         {
             tracing::warn!(problem = %problem.detail, "the page's port stays closed");
@@ -115,7 +116,7 @@ impl Page {
                 bound => bound.map_err(wrong)?,
             };
             let address = port.local_addr().map_err(wrong)?;
-            fs::write(state_dir.join(OPENED), "").map_err(wrong)?;
+            blocking_in_place(|| fs::write(state_dir.join(OPENED), "")).map_err(wrong)?;
             ports.send(port).map_err(|_| Problem::new(Code::Stopping, "the daemon is about to stop"))?;
             Ok(address)
         });
