@@ -24,6 +24,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
             tools(context, contract, script, &mut of_step);
             let is_named = |path: &str| named.get(path).is_some_and(|first| *first <= at);
             scripts(context, is_named, contract, script, &mut of_step);
+            handed_scripts(context, (at, is_named), contract, script, &mut of_step);
         }
         found.extend(of_step.into_iter().map(|diagnostic| diagnostic.step(step.step_name())));
     }
@@ -216,11 +217,37 @@ fn scripts(
         }
         let path = started.name.trim_start_matches("./");
         if context.facts.files.get(path) == Some(&FileFact::Missing) && !is_named(path) {
-            let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(&started.name)));
-            let absent = absent.level(Severity::Warning).at(contract.in_plan(started.span), "no such file");
-            found.push(absent.help("mend the path, or let the task that makes it name it"));
+            found.push(absent(&started.name, contract.in_plan(started.span)));
         }
     }
+}
+
+// A script that a worker makes unasked is a change of what decides the contract, so its gate would say `tampered`.
+fn handed_scripts(
+    context: &Context<'_>,
+    (at, is_named): (usize, impl Fn(&str) -> bool),
+    contract: &ContractTree,
+    script: &Script,
+    found: &mut Vec<Diagnostic>,
+) {
+    let Some(deciding) = context.scripts.deciding(at) else { return };
+    shell::each_simple(script, &mut |simple| {
+        let Some((path, span)) = shell::handed_script(simple) else { return };
+        let is_allowed = context.steps[at].changed_globs().any(|glob| glob.matches(&path));
+        let is_made = is_named(&path) || is_allowed || context.order.is_made_before(&path, at);
+        // That a later step makes it is a finding of its own.
+        let is_made = is_made || context.order.made_after(&path, at).is_some();
+        let is_missing = context.facts.files.get(&path) == Some(&FileFact::Missing);
+        if is_missing && !is_made && deciding.fixed.contains(&path) {
+            found.push(absent(&path, contract.in_plan(span)));
+        }
+    });
+}
+
+fn absent(name: &str, span: Span) -> Diagnostic {
+    let absent = Diagnostic::new(Code::P102, format!("`{}` is not there", escape(name)));
+    let absent = absent.level(Severity::Warning).at(span, "no such file");
+    absent.help("mend the path, or let the task that makes it name it")
 }
 
 #[cfg(test)]

@@ -295,6 +295,15 @@ pub fn scripts_of_command(command: &str) -> BTreeSet<String> {
     found
 }
 
+/// Returns the file that a command hands to an interpreter, with its place.
+pub(crate) fn handed_script(simple: &Simple) -> Option<(String, Span)> {
+    let words = wrapped_commands(&simple.words).pop()?;
+    let path = script_of(words).filter(|_| !words[0].text().contains('/'))?;
+    let is_it = |word: &&Word| word.text().strip_prefix("./").unwrap_or(word.text()) == path;
+    let span = words.iter().find(is_it)?.span;
+    Some((path, span))
+}
+
 fn script_of(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let program = program.literal.as_deref()?;

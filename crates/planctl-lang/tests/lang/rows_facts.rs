@@ -315,6 +315,31 @@ fn a_script_that_is_not_there_and_that_no_task_names_is_a_warning() {
 }
 
 #[test]
+fn d18_a_script_that_a_shell_is_handed_and_that_no_task_names_is_a_warning() {
+    let facts = file("checks/one.sh", FileFact::Missing);
+    let has = |contract: &str, task: &str| {
+        let text = with("test -f one.txt", contract).replace("Make `one.txt`.", task);
+        found_with(&text, &facts).iter().any(|found| found.code == P102 && found.level == Warning)
+    };
+    for contract in
+        ["bash checks/one.sh", "test -s one.txt && bash ./checks/one.sh one.txt", "sh -eu checks/one.sh"]
+    {
+        assert!(has(contract, "Make `one.txt`."), "{contract}");
+        assert!(!has(contract, "Make `one.txt`, and `checks/one.sh`, which looks at it."), "{contract}");
+        assert!(!has(contract, "Make `one.txt`.\n\n**changes:** checks/**, one.txt"), "{contract}");
+    }
+    for contract in [
+        "cp one.txt checks/one.sh && bash checks/one.sh",
+        "make -s checks && bash checks/one.sh",
+        "cd web && bash checks/one.sh",
+        "bash -c 'test -s one.txt' checks/one.sh",
+        "test -s one.txt || bash \"$CHECK\"",
+    ] {
+        assert!(!has(contract, "Make `one.txt`."), "{contract}");
+    }
+}
+
+#[test]
 fn d18_a_time_limit_that_one_step_may_use_up_is_told() {
     let text = crate::sample::with("**target:** coder\n", "**target:** coder\n**timeout:** 3 h\n");
     let all = crate::sample::found(&text);
