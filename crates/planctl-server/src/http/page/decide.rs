@@ -63,7 +63,7 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
         ["plans", plan, "run"] => run_plan(visit, plan, &fields).await,
         ["runs", run, "steer"] => control_run(visit, address, run, &fields).await,
         ["runs", run, "resume"] => {
-            let call = ResumeCall::default();
+            let call = ResumeCall { from: parse_step(&fields)?, ..ResumeCall::default() };
             decide_on_run(visit, address, run, "resume", &fields, &call).await
         }
         ["runs", run, "acknowledge"] => acknowledge(visit, address, run, &fields).await,
@@ -234,6 +234,13 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
 
 /// Reads the amounts by which a budget is raised; one of them at least.
 fn parse_raise(draft: &Draft) -> Result<RaiseCall, Problem> {
+/// Reads the number of the step that is done anew; nothing where the run goes on where it stands.
+fn parse_step(fields: &Fields) -> Result<Option<u32>, Problem> {
+    let Some(given) = fields.text("from") else { return Ok(None) };
+    let wrong = |_| Problem::new(Code::BadRequest, format!("a step has a number, found {given:?}"));
+    given.parse().map(Some).map_err(wrong)
+}
+
     fn number<N: std::str::FromStr>(name: &str, given: &str) -> Result<Option<N>, Problem> {
         if given.is_empty() {
             return Ok(None);
