@@ -1,6 +1,6 @@
 //! Writes a proposal as a plan: the writer's words become titles, tasks and contracts, and can become nothing else.
 
-use planctl_lang::{Source, parse};
+use planctl_lang::{REQUIREMENTS, Source, parse};
 
 use crate::goal::{Goal, Suspicion};
 use crate::proposal::{Proposal, Step};
@@ -157,7 +157,7 @@ fn table(proposal: &Proposal, goal: &Goal) -> String {
             uncommented(&requirement.text)
         ));
     }
-    format!("\n<!-- Which step proves each requirement of the goal:\n{rows}-->\n")
+    format!("\n{REQUIREMENTS}{rows}-->\n")
 }
 
 fn suspicions(found: &[Suspicion]) -> String {

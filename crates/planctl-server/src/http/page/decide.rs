@@ -16,7 +16,7 @@ use planctl_web::{Draft, encoded, joined_key};
 
 use super::address::pairs;
 use super::visit::Visit;
-use super::{Address, edit, guard, html, screens, see_other, session};
+use super::{Address, drafts, edit, guard, html, screens, see_other, session};
 
 /// The longest form.
 const FORM_BYTES_MAX: usize = 128 << 10;
@@ -61,6 +61,8 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
         ["asks", ask] => answer(visit, address, ask, &fields).await,
         ["asks", ask, "edit"] => edit::post_form(visit, address, ask, &fields).await,
         ["plans", plan, "run"] => run_plan(visit, plan, &fields).await,
+        ["drafts"] => drafts::begin(visit, address, &fields).await,
+        ["drafts", draft] => drafts::go_on(visit, draft, &fields).await,
         ["runs", run, "steer"] => control_run(visit, address, run, &fields).await,
         ["runs", run, "resume"] => {
             let call = ResumeCall { from: parse_step(&fields)?, ..ResumeCall::default() };
@@ -232,8 +234,6 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
     Ok(AnswerCall { place: PlaceCall::default(), answer, note, accept_changed })
 }
 
-/// Reads the amounts by which a budget is raised; one of them at least.
-fn parse_raise(draft: &Draft) -> Result<RaiseCall, Problem> {
 /// Reads the number of the step that is done anew; nothing where the run goes on where it stands.
 fn parse_step(fields: &Fields) -> Result<Option<u32>, Problem> {
     let Some(given) = fields.text("from") else { return Ok(None) };
@@ -241,6 +241,8 @@ fn parse_step(fields: &Fields) -> Result<Option<u32>, Problem> {
     given.parse().map(Some).map_err(wrong)
 }
 
+/// Reads the amounts by which a budget is raised; one of them at least.
+fn parse_raise(draft: &Draft) -> Result<RaiseCall, Problem> {
     fn number<N: std::str::FromStr>(name: &str, given: &str) -> Result<Option<N>, Problem> {
         if given.is_empty() {
             return Ok(None);
