@@ -14,6 +14,7 @@ mod decisions;
 pub mod draft;
 pub mod draft_asks;
 pub mod draft_records;
+pub mod drafting;
 mod edits;
 mod evidence;
 pub mod goal;

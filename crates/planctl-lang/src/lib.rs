@@ -42,6 +42,7 @@ pub use report::findings::{
 };
 pub use report::group::{Group, groups};
 pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word, show};
+pub use report::requirements::{REQUIREMENTS, Requirement, requirements};
 pub use syntax::shell::{
     Deciding, Look, TOOLS, Tool, Unseen, deciding, is_reading_contract, scripts_of_command,
 };

@@ -5,3 +5,4 @@ pub(crate) mod draw;
 pub(crate) mod findings;
 pub(crate) mod group;
 pub(crate) mod render;
+pub(crate) mod requirements;

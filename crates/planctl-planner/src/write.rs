@@ -1,6 +1,6 @@
 //! Writes a proposal as a plan: the writer's words become titles, tasks and contracts, and can become nothing else.
 
-use planctl_lang::{ContractTree, Source, parse};
+use planctl_lang::{ContractTree, REQUIREMENTS, Source, parse};
 
 use crate::goal::{Goal, Suspicion};
 use crate::proposal::{Proposal, Step};
@@ -155,7 +155,7 @@ fn table(proposal: &Proposal, goal: &Goal) -> String {
             uncommented(&requirement.text)
         ));
     }
-    format!("\n<!-- Which step proves each requirement of the goal:\n{rows}-->\n")
+    format!("\n{REQUIREMENTS}{rows}-->\n")
 }
 
 fn suspicions(found: &[Suspicion]) -> String {

@@ -24,6 +24,7 @@ use crate::daemon::loops::traces::Tracing;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::node::doctor::Doctor;
+use crate::node::drafter::Drafter;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
@@ -58,6 +59,8 @@ pub struct DaemonOptions {
     pub caps: Caps,
     /// Looks at this machine for the page.
     pub doctor: Option<Doctor>,
+    /// Drafts plans for the page.
+    pub drafter: Option<Drafter>,
     /// Says what to type for a next step: only the command line knows its commands.
     pub command: fn(&Next) -> String,
 }
@@ -74,6 +77,7 @@ impl Default for DaemonOptions {
             hosts: Vec::new(),
             caps: Caps::default(),
             doctor: None,
+            drafter: None,
             command: |_| String::new(),
         }
     }
@@ -127,9 +131,8 @@ async fn serve_at(
         seen,
         (options.workers, options.gates),
     ));
-    let command = options.command;
     let (slots, taken) = Slots::new(shared.gates.clone());
-    let options = HttpOptions {
+    let listening = Listening::open(HttpOptions {
         socket: http::socket_of(server_node.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
@@ -137,9 +140,10 @@ async fn serve_at(
         health: health.clone(),
         slots: Some(slots),
         doctor: options.doctor.clone(),
+        drafter: options.drafter.clone(),
         stop: shared.stop.clone(),
-    };
-    let listening = Listening::open(options).await?;
+    })
+    .await?;
     let info = listening.info();
     singleton.write_info(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.set_running();
@@ -155,7 +159,7 @@ async fn serve_at(
             take_turns(&shared, Served::default),
             take_turns(&shared, Leases::default),
             take_turns(&shared, Marks::default),
-            take_turns(&shared, || Messages::new(command)),
+            take_turns(&shared, || Messages::new(options.command)),
             take_turns(&shared, Tracing::default),
         )
     };

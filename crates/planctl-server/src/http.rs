@@ -8,6 +8,7 @@ mod approvals;
 mod body;
 mod capacity;
 mod claims;
+mod drafting;
 mod events;
 mod guard;
 mod in_process;

@@ -21,6 +21,7 @@ pub use daemon::run_loop::{RunLoopEnd, RunLoopOptions};
 pub use executor::Executor;
 pub use executor::progress::{Activity, LiveActivity};
 pub use node::doctor::Doctor;
+pub use node::drafter::{DraftOrder, Drafter, Drafts, Undrafted};
 pub use node::health::{Database, Health, is_final};
 pub use node::runtime::runtime;
 pub use node::services::{Caps, ServiceError};

@@ -4,6 +4,7 @@
 
 pub mod database;
 pub(crate) mod doctor;
+pub(crate) mod drafter;
 pub(crate) mod file_digests;
 pub(crate) mod health;
 pub(crate) mod in_flight;

@@ -5,6 +5,7 @@ mod cut;
 use std::borrow::Borrow;
 use std::fmt::Display;
 
+use planctl_api::wire::drafting::DraftingState;
 use planctl_api::wire::{
     AskView, AttemptView, BudgetView, DayBudgetView, DriftView, GateView, Health, RunState, RunSummary,
     SpentView, StepState, StepView, TimelineLane, WaitingOn, WorkedOnBy,
@@ -289,6 +290,21 @@ pub fn step_phase(state: &StepState) -> &'static str {
         StepState::Failed => "failed",
         StepState::Skipped | StepState::Waived | StepState::Warned => "ended",
     }
+}
+
+/// Returns the class of a draft's state.
+pub fn drafting_phase(state: &DraftingState) -> &'static str {
+    match state {
+        DraftingState::Working => "current",
+        DraftingState::Done => "done",
+        DraftingState::Waiting => "waiting",
+        DraftingState::GivenUp | DraftingState::Failed => "failed",
+    }
+}
+
+/// Returns the sign of a draft's state.
+pub fn drafting_sign(state: &DraftingState) -> &'static str {
+    sign(drafting_phase(state))
 }
 
 /// Returns the class of a delivery's state.

@@ -5,6 +5,7 @@
 
 mod ask;
 pub mod assets;
+mod drafts;
 mod draw;
 mod edit;
 mod frame;
@@ -24,6 +25,7 @@ mod timeline;
 use askama::Template;
 
 pub use ask::{AskScreen, Draft};
+pub use drafts::{DraftScreen, DraftsScreen};
 pub use draw::{encoded, joined_key, safe_text};
 pub use edit::{EditDraft, EditNews, EditScreen};
 pub use frame::{Form, Frame, Reader, Recorded, Tab, live_parts};

@@ -1,8 +1,9 @@
 //! Plans, and one plan with its kept texts.
 
 use askama::Template;
+use planctl_api::wire::draft::RequirementView;
 use planctl_api::wire::{
-    PlanEditFinding, PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState, RunSummary,
+    PlanFindings, PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState, RunSummary,
 };
 use planctl_api::{Problem, words};
 
@@ -71,6 +72,8 @@ pub struct PlanScreen<'a> {
     runs: Vec<&'a RunSummary>,
     record: Record,
     found: PlacedFindings<'a>,
+    /// The requirements for which it was drafted.
+    requirements: &'a [RequirementView],
     /// Why the text that is shown was not verified.
     unchecked: Option<&'a str>,
     /// For a reader who may run it.
@@ -84,16 +87,18 @@ impl<'a> PlanScreen<'a> {
         frame: Frame<'a>,
         plan: &'a PlanSummary,
         (revision, revisions): (&'a RevisionPage, &'a RevisionList),
-        findings: Result<&'a [PlanEditFinding], &'a Problem>,
+        findings: Result<&'a PlanFindings, &'a Problem>,
         runs: &'a RunList,
         form: Option<Form<'a>>,
     ) -> PlanScreen<'a> {
         let mut runs: Vec<_> = runs.runs.iter().filter(|run| run.plan == plan.plan).collect();
         let record = Record::of(&runs);
         runs.truncate(RUNS_MAX);
-        let found = PlacedFindings::of(&revision.source, findings.unwrap_or_default());
+        let found = findings.map(|found| found.findings.as_slice()).unwrap_or_default();
+        let requirements = findings.map(|found| found.requirements.as_slice()).unwrap_or_default();
+        let found = PlacedFindings::of(&revision.source, found);
         let unchecked = findings.err().map(|problem| &*problem.detail);
-        PlanScreen { frame, plan, revision, revisions, runs, record, found, unchecked, form }
+        PlanScreen { frame, plan, revision, revisions, runs, record, found, requirements, unchecked, form }
     }
 
     /// Says that the text that is shown is the newest, which the plan's file may have.

@@ -124,12 +124,27 @@ impl Prober {
         limits: ReplicaLimits,
         progress: impl Fn(ProbeProgress<'_>) + Send + Sync + 'static,
     ) -> Result<Prober, Failure> {
+        Prober::stopped_by(Stop::listen()?, context, limits, progress)
+    }
+
+    /// Prepares to try contracts until it is asked to stop.
+    pub fn stopped_by(
+        mut stop: Stop,
+        context: &Context,
+        limits: ReplicaLimits,
+        progress: impl Fn(ProbeProgress<'_>) + Send + Sync + 'static,
+    ) -> Result<Prober, Failure> {
         let spawner = helper()?;
-        let mut signals = Stop::listen()?;
-        let ((say_stopped, stopped), (stop, is_stopped)) = (watch::channel(None), watch::channel(false));
+        let ((say_stopped, stopped), (end, is_stopped)) = (watch::channel(None), watch::channel(false));
         tokio::spawn(async move {
-            say_stopped.send_replace(Some(signals.wait_for_signal().await));
-            stop.send_replace(true);
+            tokio::select! {
+                exit = stop.wait_for_signal() => {
+                    say_stopped.send_replace(Some(exit));
+                    end.send_replace(true);
+                }
+                // Its prober is gone.
+                () = say_stopped.closed() => {}
+            }
         });
         let probe = Probe::new(spawner.clone(), context.state_dir()?, limits, is_stopped, progress);
         Ok(Prober { spawner, probe: Some(probe), stopped })

@@ -222,10 +222,10 @@ impl Client {
         &self,
         handle: Handle,
         worker: Option<&Agent>,
-        from: Option<(u32, String)>,
+        from: Option<(u32, Option<String>)>,
     ) -> Result<Decided, Failure> {
         let (from, note) = from.unzip();
-        let call = ResumeCall { place: self.place(), worker: worker.cloned(), from, note };
+        let call = ResumeCall { place: self.place(), worker: worker.cloned(), from, note: note.flatten() };
         self.api.post(&format!("/v1/runs/{}/resume", handle.0), &[], &call).await
     }
 

@@ -2,14 +2,18 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use clap::ValueEnum;
 use planctl_config::{CandidateFile, ConfigError, Loaded, Sources, WorkspaceMode};
+use planctl_server::http::socket_of;
 
 use crate::failure::{Exit, Failure};
 use crate::flags::{Format, Global};
 use crate::{decide, person, secrecy, show};
+
+/// Hears what a command says, in place of standard error.
+pub type Hears = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// State that all commands share: the workspace, the output format, the actor.
 pub struct Context {
@@ -19,6 +23,7 @@ pub struct Context {
     mode: Option<WorkspaceMode>,
     /// Says that the command decides or looks, which a file that came with a repository must not keep a person from.
     leaves_unread: bool,
+    hears: Option<Hears>,
     loaded: OnceLock<Loaded>,
 }
 
@@ -28,7 +33,25 @@ impl Context {
         let named = global.workspace.as_deref();
         let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
         let workspace = find_workspace(named.filter(|_| mode.is_none()))?;
-        Ok(Context { global, workspace, mode, leaves_unread: false, loaded: OnceLock::new() })
+        Ok(Context { global, workspace, mode, leaves_unread: false, hears: None, loaded: OnceLock::new() })
+    }
+
+    /// Returns a context for what a daemon does for a person at the page: under their name, in a workspace, by the daemon's own
+    /// socket. It asks nobody, and what it says is heard in place of standard error.
+    pub fn of_page(&self, workspace: &Path, actor: &str, hears: Hears) -> Result<Context, Failure> {
+        let global = Global {
+            workspace: Some(workspace.to_owned()),
+            actor: Some(actor.to_owned()),
+            server: Some(socket_of(&self.state_dir()?).to_string_lossy().into_owned()),
+            database_url: None,
+            json: true,
+            format: None,
+            no_input: true,
+            quiet: false,
+            verbose: 0,
+            ..self.global.clone()
+        };
+        Ok(Context { hears: Some(hears), ..Context::new(global)? })
     }
 
     /// Returns a context like this one for another workspace.
@@ -205,8 +228,17 @@ impl Context {
 
     /// Writes talk to standard error, unless `--quiet`.
     pub fn say(&self, line: &str) {
-        if !self.global.quiet {
-            show::tell(line);
+        match &self.hears {
+            Some(hears) => hears(&anstream::adapter::strip_str(line).to_string()),
+            None if self.global.quiet => {}
+            None => show::tell(line),
+        }
+    }
+
+    /// Writes to standard error what a person has to see before they answer; whoever hears this command sees it elsewhere.
+    pub fn tell(&self, text: &str) {
+        if self.hears.is_none() {
+            show::tell(text);
         }
     }
 

@@ -40,6 +40,18 @@ impl Stop {
         Ok(Stop { received, heard: 0 })
     }
 
+    /// Hears somebody of this process ask, in place of a signal.
+    pub fn when(asked: impl Future<Output = ()> + Send + 'static) -> Stop {
+        let (says, received) = watch::channel((0, Exit::Interrupted));
+        tokio::spawn(async move {
+            tokio::select! {
+                () = asked => says.send_modify(|(count, _)| *count += 1),
+                () = says.closed() => {}
+            }
+        });
+        Stop { received, heard: 0 }
+    }
+
     /// Waits for either; returns the exit that tells which.
     pub async fn wait_for_signal(&mut self) -> Exit {
         let heard = self.heard;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::draft::RequirementView;
 use super::{AskView, PlanDiffView};
 
 /// The plan that an ask lets a person edit: the answer of `GET /v1/approvals/{ask}/edit`.
@@ -43,6 +44,9 @@ pub struct PlanEditCheck {
 pub struct PlanFindings {
     /// The findings, in the order of the text.
     pub findings: Vec<PlanEditFinding>,
+    /// The requirements of the goal for which it was drafted, each with its proof; empty where it was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<RequirementView>,
 }
 
 /// One finding about a text.

@@ -33,6 +33,7 @@ impl InProcess {
             health: Health::default(),
             slots: None,
             doctor: None,
+            drafter: None,
             stop,
         };
         // The command line itself refuses to a worker what only a person may do, before it opens the database.

@@ -8,6 +8,7 @@
 mod address;
 mod bundle;
 mod decide;
+mod drafts;
 mod drawn;
 mod edit;
 mod library;

@@ -197,6 +197,7 @@ const OF_PATHS: &[Parameter] = &[
     Parameter::text("step", "a step: its number, or the name of any node"),
     Parameter::integer("ask", 0, i64::MAX as u64, "the number of an ask"),
     Parameter::text("draft", "the own key of a draft"),
+    Parameter::text("drafting", "the id of a draft that the daemon writes, or wrote since it began"),
     Parameter::integer("delivery", 1, i64::MAX as u64, "the number of a delivery"),
     Parameter::text("item", "an item, as it was claimed"),
     Parameter::text("topic", "the name of a topic, its `/` written as `%2F`"),

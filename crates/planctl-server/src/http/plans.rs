@@ -1,7 +1,7 @@
 //! Plans: verified, compared, approved, rejected.
 
 use planctl_engine::Digest;
-use planctl_lang::{Levels, Source, escape, has_hidden};
+use planctl_lang::{Levels, Requirement, Source, escape, has_hidden, requirements};
 
 use super::parameters::{MESSAGE, WORKSPACE};
 use super::{Answer, Call, json, number};
@@ -13,6 +13,7 @@ use crate::verify::check::{self, Checked, Checking};
 use planctl_api::wire::calls::{
     Approving, DecideCall, DiffCall, PlanCall, RunKnownCall, StandingCall, Start, StartedView,
 };
+use planctl_api::wire::draft::RequirementView;
 use planctl_api::wire::{PlanFindings, PlanList, RevisionList};
 
 pub(super) async fn list(call: Call) -> Answer {
@@ -50,7 +51,24 @@ pub(super) async fn findings(call: Call) -> Answer {
     let config = call.server_node().config_there(workspace.clone()).await?;
     let (path, text) = (revision.plan, revision.source);
     let plan = PlanCall { workspace, path, text, folder: None, config: Some(config), worker: None };
-    json(&PlanFindings { findings: findings_of(&checked(&call, &plan).await?) })
+    let checked = checked(&call, &plan).await?;
+    json(&PlanFindings { findings: findings_of(&checked), requirements: requirements_of(&checked) })
+}
+
+/// Returns the requirements for which a plan was drafted, each with the contracts that prove it.
+fn requirements_of(checked: &Checked) -> Vec<RequirementView> {
+    let contract = |number: &u32| {
+        let graph = checked.verification.graph.as_ref()?;
+        let node = graph.nodes().iter().find(|node| node.step() == Some(*number))?;
+        Some(graph.gated(&node.id)?.contract.command.clone())
+    };
+    let proved = |requirement: Requirement| RequirementView {
+        contracts: requirement.steps.iter().filter_map(contract).collect(),
+        id: requirement.id,
+        text: requirement.text,
+        steps: requirement.steps,
+    };
+    requirements(checked.source.text()).into_iter().map(proved).collect()
 }
 
 pub(super) async fn verify(call: Call) -> Answer {

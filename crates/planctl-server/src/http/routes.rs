@@ -13,8 +13,8 @@ use super::parameters::{
 };
 use super::problem::response_of;
 use super::{
-    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, messages, metrics, page,
-    plans, runs, sessions, system,
+    Answer, ApiState, Call, Scope, approvals, claims, drafting, events, guard, items, mcp, messages, metrics,
+    page, plans, runs, sessions, system,
 };
 use planctl_api::wire;
 use planctl_api::wire::calls;
@@ -586,6 +586,40 @@ pub static ROUTES: &[Route] = &[
         Answers::json::<wire::draft_records::DraftVersionView>(),
         handler!(approvals::take_draft),
     ),
+    get(
+        "/v1/drafting",
+        Scope::Approve,
+        "The drafts that the daemon writes, and who may write others in a workspace",
+        &[WORKSPACE],
+        Answers::json::<wire::drafting::DraftingList>(),
+        handler!(drafting::list),
+    ),
+    post(
+        "/v1/drafting",
+        Scope::Approve,
+        "Drafts a plan, or goes on with a draft; approves and runs nothing",
+        Some(Body::of::<wire::drafting::DraftingCall>()),
+        Answers::json::<wire::drafting::DraftingView>(),
+        handler!(drafting::begin),
+    )
+    .decision(),
+    get(
+        "/v1/drafting/{drafting}",
+        Scope::Approve,
+        "Where a draft stands that the daemon writes, or wrote since it began",
+        &[],
+        Answers::json::<wire::drafting::DraftingView>(),
+        handler!(drafting::show),
+    ),
+    post(
+        "/v1/drafting/{drafting}/stop",
+        Scope::Approve,
+        "Asks the writer of a draft to stop; what was answered is kept",
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<wire::drafting::DraftingView>(),
+        handler!(drafting::stop),
+    )
+    .decision(),
     get(
         "/v1/approvals/{ask}/edit",
         Scope::Approve,

@@ -28,6 +28,7 @@ use super::slots::Slots;
 use super::{ApiState, page, routes};
 use crate::node::ServerNode;
 use crate::node::doctor::Doctor;
+use crate::node::drafter::Drafter;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
 use planctl_api::wire::daemon::DaemonInfo;
@@ -68,6 +69,8 @@ pub struct HttpOptions {
     pub slots: Option<Slots>,
     /// Looks at this machine; without it nobody does.
     pub doctor: Option<Doctor>,
+    /// Drafts plans; without it nobody does.
+    pub drafter: Option<Drafter>,
     /// Becomes true when the daemon stops.
     pub stop: watch::Receiver<bool>,
 }

@@ -23,7 +23,7 @@ use crate::node::ServerNode;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
 use crate::runs::words::failure_line;
 
-/// How many asks or runs are looked at in one turn.
+/// How many asks or runs are read at once.
 const AT_ONCE: i64 = 500;
 /// How many of the last lines of an output a message has, and how long each is at most.
 const LINES_MAX: usize = 10;
@@ -61,23 +61,16 @@ impl Composer {
         for decided in store.asks_decided(host, AT_ONCE).await? {
             self.skip_unreadable(&decided.key, self.compose_decision(&decided, &mut channels).await)?;
         }
-        for untold in store.unannounced_asks(host, AT_ONCE).await? {
-            let event = MessageEvent::ApprovalOpened;
-            self.skip_unreadable(&untold.key, self.compose_ask(&untold, event, &mut channels).await)?;
-        }
+        self.write_opened(&mut channels).await?;
         for due in store.asks_to_remind(host, AT_ONCE).await? {
             let event = MessageEvent::ApprovalReminder;
             self.skip_unreadable(&due.key, self.compose_ask(&due, event, &mut channels).await)?;
         }
         self.write_ends(&mut channels).await?;
-        for noticed in store.runs_near_budget(host, AT_ONCE).await? {
-            self.skip_unreadable(&noticed.key, self.compose_budget(&noticed, &mut channels).await)?;
-        }
+        self.write_near_budget(&mut channels).await?;
         // A daemon whose command line names an agent for every role does all work of its host.
         if !self.server_node.daemon().is_some_and(|daemon| daemon.serves_all) {
-            for unserved in store.roles_unserved(host, AT_ONCE, UNSERVED_FOR, WORKER_SEEN_FOR).await? {
-                self.skip_unreadable(&unserved.key, self.compose_unserved(&unserved, &mut channels).await)?;
-            }
+            self.write_unserved(&mut channels).await?;
         }
         Ok(())
     }
@@ -153,6 +146,50 @@ impl Composer {
         self.write(&ask.about, event, &decided.key, &wanted, &ask.message, Follows::Decision).await
     }
 
+    /// Writes of all asks that nobody was told of. Those without a channel stay untold, and hold back none that opened later.
+    async fn write_opened(&self, channels: &mut Channels) -> Result<(), ServiceError> {
+        let (store, host) = (self.server_node.store(), self.server_node.host());
+        let mut last = None;
+        loop {
+            let opened = store.unannounced_asks(host, last, AT_ONCE).await?;
+            for ask in &opened {
+                let told = self.compose_ask(ask, MessageEvent::ApprovalOpened, channels).await;
+                self.skip_unreadable(&ask.key, told)?;
+            }
+            let Some(after) = after_page(&opened) else { return Ok(()) };
+            last = Some(after.of);
+        }
+    }
+
+    /// Writes of all runs of whose budget most is used.
+    async fn write_near_budget(&self, channels: &mut Channels) -> Result<(), ServiceError> {
+        let (store, host) = (self.server_node.store(), self.server_node.host());
+        let mut last = None;
+        loop {
+            let noticed = store.runs_near_budget(host, last, AT_ONCE).await?;
+            for run in &noticed {
+                self.skip_unreadable(&run.key, self.compose_budget(run, channels).await)?;
+            }
+            let Some(after) = after_page(&noticed) else { return Ok(()) };
+            last = Some(after.of);
+        }
+    }
+
+    /// Writes of all roles whose work waits and that nobody serves.
+    async fn write_unserved(&self, channels: &mut Channels) -> Result<(), ServiceError> {
+        let (store, host) = (self.server_node.store(), self.server_node.host());
+        let mut last = None;
+        loop {
+            let page = (last.as_deref(), AT_ONCE);
+            let unserved = store.roles_unserved(host, page, UNSERVED_FOR, WORKER_SEEN_FOR).await?;
+            for role in &unserved {
+                self.skip_unreadable(&role.key, self.compose_unserved(role, channels).await)?;
+            }
+            let Some(after) = after_page(&unserved) else { return Ok(()) };
+            last = Some(after.key.clone());
+        }
+    }
+
     /// Writes of all runs that ended since the mark, and moves the mark: a workspace without channels has no message that would
     /// keep its runs from being looked at again.
     async fn write_ends(&self, channels: &mut Channels) -> Result<(), ServiceError> {
@@ -164,7 +201,7 @@ impl Composer {
                 self.skip_unreadable(&run.key, self.compose_end(run, channels).await)?;
             }
             last = ended.last().map(|run| run.of).or(last);
-            if (ended.len() as i64) < AT_ONCE {
+            if after_page(&ended).is_none() {
                 break;
             }
         }
@@ -391,6 +428,11 @@ fn message_ask(view: AskView, reminders: u32) -> MessageAsk {
         reminders,
         answer: view.answer,
     }
+}
+
+/// Returns the one after which the next page begins, where there may be one.
+fn after_page<T>(page: &[Untold<T>]) -> Option<&Untold<T>> {
+    page.last().filter(|_| page.len() as i64 >= AT_ONCE)
 }
 
 fn is_end(fact: &Fact) -> bool {

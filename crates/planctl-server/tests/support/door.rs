@@ -42,6 +42,7 @@ impl Door {
             health: Health::default(),
             slots: None,
             doctor: None,
+            drafter: None,
             stop: stopped,
         };
         let listening = Listening::open(options).await.unwrap();

@@ -29,7 +29,7 @@ macro_rules! asks_of_host {
 pub(crate) const ASKS_UNTOLD: &str = asks_of_host!(
     "'ask/' || a.number || '/opened'",
     "asks a left join announced_asks n on n.ask = a.number",
-    "a.closed_at is null and n.ask is null order by a.number"
+    "a.closed_at is null and n.ask is null and a.number > coalesce($3, 0) order by a.number"
 );
 pub(crate) const ASKS_TO_REMIND: &str = asks_of_host!(
     "'ask/' || a.number || '/reminder/' || n.reminders + 1",
@@ -57,7 +57,7 @@ pub(crate) const BUDGETS_NOTICED: &str = "select * from (select r.id, w.path, \
        'run/' || r.id || '/budget/' || md5(r.head ->> 'budget') as key \
      from runs r join workspaces w on w.id = r.workspace \
      where r.ended_at is null and w.host = $1 and (r.head ->> 'noticed')::boolean) b \
-     where not exists (select from messages m where m.key = b.key) order by b.id limit $2";
+     where ($3::uuid is null or b.id > $3) and not exists (select from messages m where m.key = b.key) order by b.id limit $2";
 /// Work for which a run waits and that no worker asks for; the daemon of its host does not do it either, by the run's settings.
 pub(crate) const ROLES_UNSERVED: &str = "select * from (select r.id, w.path, i.target as role, \
        'run/' || r.id || '/none/' || i.target || '/' || min(i.id) as key \
@@ -67,7 +67,7 @@ pub(crate) const ROLES_UNSERVED: &str = "select * from (select r.id, w.path, i.t
        and not exists (select from workers k where not k.paused and i.target = any(k.roles) \
          and k.last_seen_at >= clock_timestamp() - $4::bigint * interval '1 microsecond') \
      group by r.id, w.path, i.target) u \
-     where not exists (select from messages m where m.key = u.key) order by u.key limit $2";
+     where ($5::text is null or u.key > $5) and not exists (select from messages m where m.key = u.key) order by u.key limit $2";
 
 /// Something to tell: the number or id by which it is read, and the workspace whose configuration names the channels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,13 +103,18 @@ macro_rules! untold {
 }
 
 impl Store {
-    /// Returns the open asks of a host that nobody was told of, by number.
+    /// Returns the open asks of a host that nobody was told of, by number: those that come after one of them.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn unannounced_asks(&self, host: &str, limit: i64) -> Result<Vec<Untold<i64>>, StoreError> {
-        untold!(self, ASKS_UNTOLD, host, limit, number)
+    pub async fn unannounced_asks(
+        &self,
+        host: &str,
+        after: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<Untold<i64>>, StoreError> {
+        untold!(self, ASKS_UNTOLD, host, limit, number, after)
     }
 
     /// Returns the open asks of a host of which people are to be reminded.
@@ -147,13 +152,19 @@ impl Store {
         untold!(self, RUNS_ENDED_UNTOLD, host, limit, ended, ended_at, id)
     }
 
-    /// Returns the open runs of a host of whose budget most is used, and that nobody was told of.
+    /// Returns the open runs of a host of whose budget most is used, and that nobody was told of, by id: those that come after one
+    /// of them.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn runs_near_budget(&self, host: &str, limit: i64) -> Result<Vec<Untold<RunId>>, StoreError> {
-        untold!(self, BUDGETS_NOTICED, host, limit, run)
+    pub async fn runs_near_budget(
+        &self,
+        host: &str,
+        after: Option<RunId>,
+        limit: i64,
+    ) -> Result<Vec<Untold<RunId>>, StoreError> {
+        untold!(self, BUDGETS_NOTICED, host, limit, run, after.map(stored_run))
     }
 
     /// Notes that runs of a host that ended up to this time were looked at; without a time, makes the first mark.
@@ -168,7 +179,7 @@ impl Store {
     }
 
     /// Returns the runs of a host, each with a role, whose work has waited for so long while no worker asked for it; a worker
-    /// counts for a while after it was seen.
+    /// counts for a while after it was seen. They come in the order of their keys: those after one of these.
     ///
     /// # Errors
     ///
@@ -176,7 +187,7 @@ impl Store {
     pub async fn roles_unserved(
         &self,
         host: &str,
-        limit: i64,
+        (after, limit): (Option<&str>, i64),
         waited: Duration,
         seen_for: Duration,
     ) -> Result<Vec<Untold<(RunId, Role)>>, StoreError> {
@@ -185,6 +196,7 @@ impl Store {
             .bind(limit)
             .bind(micros(waited))
             .bind(micros(seen_for))
+            .bind(after)
             .fetch_all(&mut *connection))?;
         let read = |row: &PgRow| {
             Ok(Untold {

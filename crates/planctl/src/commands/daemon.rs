@@ -16,10 +16,11 @@ use planctl_harness::Detached;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};
-use planctl_server::{Caps, Doctor, Health, ServerNode, ServiceError, StoreError};
+use planctl_server::{Caps, Doctor, Drafter, Health, ServerNode, ServiceError, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Context;
+use super::draft::of_page::PageDrafts;
 use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
@@ -113,6 +114,7 @@ pub(super) fn options(
         hosts: work.hosts,
         caps: Caps { open_runs: work.max_open_runs, open_asks: work.max_open_asks },
         doctor: Some(Doctor::new(look)),
+        drafter: Some(Drafter::new(PageDrafts(context.in_workspace(context.workspace())?))),
         command: crate::next::words,
     })
 }

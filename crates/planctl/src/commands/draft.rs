@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::RunState;
-use planctl_api::wire::draft::EstimateView;
+use planctl_api::wire::draft::{DraftState, DraftView, EstimateView};
 use planctl_api::wire::draft_asks::DraftQuestion;
 use planctl_config::prices_known;
 use planctl_engine::Budget;
@@ -41,6 +41,7 @@ pub(super) mod database;
 pub(super) mod failed;
 pub(super) mod inbox;
 pub(super) mod kept;
+pub(super) mod of_page;
 mod shared;
 pub(super) mod shown;
 mod surroundings;
@@ -51,7 +52,25 @@ pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
     must_be_human("draft a plan")?;
     context.format(&[Format::Human, Format::Json])?;
     let database = DraftDatabase::of(context);
-    Drafting::begin(&database, args).await?.run_conversation().await
+    let source = args.from.as_deref().map(source).transpose()?;
+    let drafted =
+        Drafting::begin(&database, args, source).await?.run_conversation(&mut Stop::listen()?).await?;
+    if context.is_json()? {
+        show::print_json(&drafted.view)?;
+    } else if drafted.view.state == DraftState::GivenUp {
+        show::print(&shown::findings(&drafted.view))?;
+    } else {
+        show::print(&shown::draw(&drafted.view, &drafted.command))?;
+    }
+    drafted.ended
+}
+
+/// The result of a draft, and how its command ends.
+struct Drafted {
+    view: DraftView,
+    /// The command that goes on with it.
+    command: String,
+    ended: Ended,
 }
 
 /// One draft under way.
@@ -65,13 +84,18 @@ struct Drafting<'a> {
     kept: Kept<'a>,
     record: Record,
     facts: PatternFacts,
+    /// Where its plan is written; empty is the current directory.
+    folder: PathBuf,
 }
 
 impl<'a> Drafting<'a> {
-    async fn begin(database: &'a DraftDatabase<'a>, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
+    async fn begin(
+        database: &'a DraftDatabase<'a>,
+        args: &'a DraftArgs,
+        source: Option<(String, String)>,
+    ) -> Result<Drafting<'a>, Failure> {
         let context = database.context();
         let config = &context.config()?.config;
-        let source = args.from.as_deref().map(source).transpose()?;
         let text = args.goal.clone().unwrap_or_default();
         let named = source.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
         let goal = Goal::read(&text, named);
@@ -125,22 +149,22 @@ impl<'a> Drafting<'a> {
             written,
             asked: BTreeMap::new(),
         });
-        Ok(Drafting { context, database, args, writer, reviewer, budget, kept, record, facts })
+        let folder = PathBuf::new();
+        Ok(Drafting { context, database, args, writer, reviewer, budget, kept, record, facts, folder })
     }
 
-    async fn run_conversation(mut self) -> Ended {
+    async fn run_conversation(mut self, stop: &mut Stop) -> Result<Drafted, Failure> {
         self.hear_answers().await?;
         self.apply_person_input()?;
         if let Some(run) = &self.args.repair {
             failed::record_failed_run(self.database, run, &mut self.record).await?;
         }
         self.keep().await?;
-        let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
-        let mut stop = Stop::listen()?;
+        let prober = Prober::stopped_by(stop.clone(), self.context, ReplicaLimits::default(), |_| ())?;
         loop {
             match self.record.conversation.next() {
                 Next::Ask { who, prompt } => {
-                    let answer = self.ask(who, &prompt, &mut stop).await?;
+                    let answer = self.ask(who, &prompt, stop).await?;
                     self.record.conversation.apply_answer(who, answer);
                     self.keep().await?;
                 }
@@ -320,11 +344,12 @@ impl<'a> Drafting<'a> {
         Ok(())
     }
 
-    async fn finish_draft(mut self, draft: &Draft) -> Ended {
+    async fn finish_draft(mut self, draft: &Draft) -> Result<Drafted, Failure> {
+        self.record.written = self.record.written.map(|(file, text)| (self.folder.join(file), text));
         let file = match (&self.args.out, &self.record.written) {
-            (Some(out), _) => out.clone(),
+            (Some(out), _) => self.folder.join(out),
             (None, Some((file, _))) => file.clone(),
-            (None, None) => PathBuf::from(format!("plans/{}.md", slug(&draft.title))),
+            (None, None) => self.folder.join(format!("plans/{}.md", slug(&draft.title))),
         };
         write_plan_file(self.context, &file, &draft.text, self.record.written.as_ref())?;
         self.record.written = Some((file.clone(), draft.text.clone()));
@@ -343,21 +368,16 @@ impl<'a> Drafting<'a> {
             let client = self.database.client().await?;
             view.revision = editing::offer_revision(self.context, client, run, self.args.approve).await?;
         }
-        if self.context.is_json()? {
-            show::print_json(&view)?;
-        } else {
-            show::print(&shown::draw(&view, &self.command(self.args.out.as_deref())))?;
-        }
-        Ok(if draft.questions.is_empty() { Exit::Yes } else { Exit::Waiting })
+        let command = self.command(self.args.out.as_deref());
+        Ok(Drafted {
+            view,
+            command,
+            ended: Ok(if draft.questions.is_empty() { Exit::Yes } else { Exit::Waiting }),
+        })
     }
 
-    fn report_give_up(self, end: &GiveUp) -> Ended {
+    fn report_give_up(self, end: &GiveUp) -> Result<Drafted, Failure> {
         let view = shown::view(&self.record.conversation, &self.writer, &end.findings);
-        if self.context.is_json()? {
-            show::print_json(&view)?;
-        } else {
-            show::print(&shown::findings(&view))?;
-        }
         let answers = if end.rounds == 1 { "1 answer".to_owned() } else { format!("{} answers", end.rounds) };
         let mut failure =
             Failure::new(Exit::No, format!("no draft was written: {answers}, and the last has errors"));
@@ -365,14 +385,14 @@ impl<'a> Drafting<'a> {
             let path = self.kept.write_refused(text)?;
             failure = failure.help(format!("the last text is in {}", path.display()));
         }
-        Err(match self.writer {
+        let command = self.command(self.args.out.as_deref());
+        let failure = match self.writer {
             DraftWriter::Pattern => {
                 self.no_writer("the contract that its form gives proves nothing here".to_owned())
             }
-            DraftWriter::Model(_) | DraftWriter::Agent(..) => {
-                failure.next(format!("{} --hint '…'", self.command(self.args.out.as_deref())))
-            }
-        })
+            DraftWriter::Model(_) | DraftWriter::Agent(..) => failure.next(format!("{command} --hint '…'")),
+        };
+        Ok(Drafted { view, command, ended: Err(failure) })
     }
 
     async fn estimate(&self, steps: u64) -> Result<Estimate, Failure> {

@@ -7,6 +7,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_config::Agent;
 
 use super::recorded::{print_recorded, recorded_exit};
+use super::run::Begins;
 use super::verify::{self, Detail};
 use super::{Context, approvals, changes, explain, history, logs, review, runs};
 use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunPlan, RunVerb, VerifyArgs};
@@ -95,8 +96,13 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
             }
         }
         RunVerb::Why { run, step } => history::why(context, &run, step.as_deref()).await,
-        RunVerb::Resume { run, worker, no_wait, auto_answer, recheck } => {
-            super::run::resume(context, &run, worker.worker(), no_wait, auto_answer, recheck).await
+        RunVerb::Resume { run, worker, no_wait, auto_answer, recheck, from } => {
+            let begins = match from {
+                _ if recheck => Begins::AtRegressed,
+                Some(step) => Begins::AtStep(step),
+                None => Begins::WhereItStands,
+            };
+            super::run::resume(context, &run, worker.worker(), no_wait, auto_answer, begins).await
         }
         RunVerb::Pause { run, note } => pause(context, &run, note.as_deref()).await,
         RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,

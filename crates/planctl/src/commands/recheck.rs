@@ -27,7 +27,7 @@ pub async fn first_regressed(
     client: &Client,
     handle: Handle,
     view: &RunView,
-) -> Result<Option<(u32, String)>, Failure> {
+) -> Result<Option<(u32, Option<String>)>, Failure> {
     let run = show::safe(&view.run);
     if !matches!(view.state, RunState::Failed | RunState::Paused) {
         let message = format!(
@@ -76,7 +76,7 @@ pub async fn first_regressed(
                     false => (", before the branches", format!("{name}: ")),
                 };
                 context.say(&format!("{run} goes on with step {from}{before}, and with all that follows it"));
-                return Ok(Some((from, format!("recheck: {of}{why}"))));
+                return Ok(Some((from, Some(format!("recheck: {of}{why}")))));
             }
         }
     }

@@ -188,14 +188,25 @@ fn unjudged_steps_words(checked: &Checked) -> String {
     )
 }
 
-/// Takes a run up where it stands.
+/// Where a run that is taken up goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begins {
+    /// Where it stands.
+    WhereItStands,
+    /// At the first step that passed and would pass no longer.
+    AtRegressed,
+    /// At a step that passed, which is done anew.
+    AtStep(u32),
+}
+
+/// Takes a run up.
 pub async fn resume(
     context: &Context,
     run: &str,
     worker: Option<Agent>,
     no_wait: bool,
     auto_answer: Option<bool>,
-    rechecks: bool,
+    begins: Begins,
 ) -> Answer {
     let manner = manner(context)?;
     isolation(context).await?;
@@ -204,9 +215,10 @@ pub async fn resume(
     // The person who started the run said it for all of it; a word at this command counts for this time.
     let before = client.status(handle).await?;
     let auto_answer = auto_answer.unwrap_or(before.auto_answer);
-    let from = match rechecks {
-        true => recheck::first_regressed(context, &client, handle, &before).await?,
-        false => None,
+    let from = match begins {
+        Begins::AtRegressed => recheck::first_regressed(context, &client, handle, &before).await?,
+        Begins::AtStep(step) => Some((step, None)),
+        Begins::WhereItStands => None,
     };
     let mut stop = Stop::listen()?;
     let resumed = until_stopped(&mut stop, client.resume_from(handle, worker.as_ref(), from)).await?;

@@ -197,3 +197,29 @@ fn a_run_is_told_of_however_many_ended_before_it_of_which_nobody_wants_to_hear()
     let is_it = |got: &Value| got["type"] == "run.cancelled" && got["data"]["run"] == "p-1";
     wait_until("a message of the run", || receiver.got().iter().any(|got| is_it(&got.json())));
 }
+
+#[test]
+fn an_ask_is_told_of_however_many_wait_before_it_of_which_nobody_wants_to_hear() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    configure(&place, WEBHOOK);
+    let _daemon = daemon(&place, &receiver);
+    ask(&place);
+    receiver.await_ask("plan");
+    // More than are read at once, of a folder that has no configuration.
+    sql(
+        &place,
+        "with folder as (insert into workspaces (host, path) select host, '/nowhere' from workspaces limit 1 returning id), \
+         plan as (insert into plans (workspace, path, status, digest) select id, 'q.md', 'verified', 'd' from folder returning *), \
+         made as (insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, head, seq, chain, \
+           created_at) select gen_random_uuid(), p.id, p.workspace, 'q', n, 'q-' || n, r.revision, r.graph, '{}', r.status, r.head, \
+           3, r.chain, now() from plan p, (select * from runs limit 1) r, generate_series(1, 501) n returning id) \
+         insert into asks (item, run, node, visit, attempt, work, created_at) \
+         select 'ask-' || m.id, m.id, a.node, a.visit, a.attempt, a.work, now() from made m, (select * from asks limit 1) a",
+    );
+    place.must(&["plan", "cancel", "@last"]);
+    ask(&place);
+    let is_second = |got: &Value| got["type"] == "approval.opened" && got["data"]["run"] == "p-2";
+    wait_until("a message of the ask", || receiver.got().iter().any(|got| is_second(&got.json())));
+}

@@ -182,6 +182,34 @@ try {
   await until("it is done", () => state("menu", "menu-1") === "done");
   console.log("ok: a plan runs from its page");
 
+  // A plan is drafted from its goal: followed while it is written, and shown with what proves the goal, on its plan's page, too.
+  const drafted = {
+    title: "A json flag", context: "", confidence: 0.9, questions: [], requirements: [{ id: "R1", steps: [1], quote: null }],
+    steps: [{ title: "Print JSON", role: "coder", task: "Teach `app.sh` the flag --json, which prints an object.", contract: "bash app.sh --json | grep -q '^{'", exit_code: 0, changes: ["app.sh"], reads: ["app.sh"], needs: [] }],
+  };
+  const goes = path.join(place, "goes");
+  workspace("flag", {
+    "app.sh": "#!/bin/bash\necho hello\n", "answer.json": JSON.stringify(drafted),
+    "writer.sh": `cat > /dev/null; while ! [ -e ${goes} ]; do sleep 0.1; done; cat answer.json\n`,
+    "planctl.toml": "[roles.coder]\nagent = \"exec:bash writer.sh\"\n",
+  });
+  must("flag", "trust", ".");
+  const drafts = `/drafts?project=${encodeURIComponent(path.join(place, "flag"))}`;
+  await ann.goto(base + drafts);
+  await ann.getByLabel("The goal, in your words").fill("Add a --json flag to app.sh");
+  await ann.getByLabel("Writer").selectOption("agent exec:bash writer.sh");
+  await ann.getByRole("button", { name: "Draft it" }).click();
+  await ann.getByText("drafts …").waitFor();
+  const draft = new URL(ann.url()).pathname;
+  await look(ann, "draft-working");
+  fs.writeFileSync(goes, "");
+  await ann.getByText("Nobody has approved it.").waitFor();
+  await look(ann, "draft-written");
+  await ann.getByRole("link", { name: "plans/a-json-flag.md" }).click();
+  await ann.getByRole("heading", { name: "Drafted for a goal" }).waitFor();
+  await look(ann, "plan-drafted");
+  console.log("ok: a plan is drafted from its goal, and followed live");
+
   // Every screen, as everybody sees it.
   await ann.goto(`${base}/runs/auth-1`);
   const ask = await ann.getByRole("link", { name: "answer the escalation" }).getAttribute("href");
@@ -190,7 +218,7 @@ try {
     step: "/runs/auth-1/steps/2", output: "/runs/auth-1/steps/2/attempts/1/stderr", graph: "/runs/auth-1/graph", timeline: "/runs/auth-1/timeline",
     runs: "/runs", waiting: "/runs?state=waiting",
     prompt: "/runs/auth-1/steps/2/attempts/1/prompt", plans: "/plans", plan: "/plans/1", library: "/library?message=fix+the+bug", system: "/system",
-    machine: "/system/doctor",
+    machine: "/system/doctor", drafts, draft,
   };
   for (const [name, address] of Object.entries(shown)) await look(ann, name, address);
   const looks = {
@@ -200,7 +228,7 @@ try {
   };
   for (const [name, options] of Object.entries(looks)) {
     const page = await signedIn(options);
-    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "timeline", "waiting", "plan", "library", "system", "machine"]) await look(page, `${screen}-${name}`, shown[screen]);
+    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "timeline", "waiting", "plan", "library", "system", "machine", "drafts", "draft"]) await look(page, `${screen}-${name}`, shown[screen]);
     await page.context().close();
   }
   console.log(`ok: ${screens} screens: valid, accessible, within 60 KB; pictures in ${pictures}`);

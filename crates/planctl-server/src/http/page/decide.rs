@@ -16,7 +16,7 @@ use planctl_web::{Draft, encoded, joined_key};
 
 use super::address::pairs;
 use super::visit::Visit;
-use super::{Address, edit, guard, html, screens, see_other, session};
+use super::{Address, drafts, edit, guard, html, screens, see_other, session};
 
 /// The longest form.
 const FORM_BYTES_MAX: usize = 128 << 10;
@@ -61,9 +61,11 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
         ["asks", ask] => answer(visit, address, ask, &fields).await,
         ["asks", ask, "edit"] => edit::post_form(visit, address, ask, &fields).await,
         ["plans", plan, "run"] => run_plan(visit, plan, &fields).await,
+        ["drafts"] => drafts::begin(visit, address, &fields).await,
+        ["drafts", draft] => drafts::go_on(visit, draft, &fields).await,
         ["runs", run, "steer"] => control_run(visit, address, run, &fields).await,
         ["runs", run, "resume"] => {
-            let call = ResumeCall::default();
+            let call = ResumeCall { from: parse_step(&fields)?, ..ResumeCall::default() };
             decide_on_run(visit, address, run, "resume", &fields, &call).await
         }
         ["runs", run, "acknowledge"] => acknowledge(visit, address, run, &fields).await,
@@ -230,6 +232,13 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
     let note = Some(draft.note.clone()).filter(|note| !note.is_empty());
     let accept_changed = fields.all("accept").map(str::to_owned).collect();
     Ok(AnswerCall { place: PlaceCall::default(), answer, note, accept_changed })
+}
+
+/// Reads the number of the step that is done anew; nothing where the run goes on where it stands.
+fn parse_step(fields: &Fields) -> Result<Option<u32>, Problem> {
+    let Some(given) = fields.text("from") else { return Ok(None) };
+    let wrong = |_| Problem::new(Code::BadRequest, format!("a step has a number, found {given:?}"));
+    given.parse().map(Some).map_err(wrong)
 }
 
 /// Reads the amounts by which a budget is raised; one of them at least.

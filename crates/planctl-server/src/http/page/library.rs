@@ -13,7 +13,7 @@ const PLANS: usize = 500;
 
 /// Shows the library of the project that the address names, else of the newest one.
 pub(super) async fn list(visit: &Visit, address: &Address) -> Result<String, Problem> {
-    let plans: PlanList = visit.get(&format!("/v1/plans?limit={PLANS}")).await?;
+    let plans = known_plans(visit).await?;
     let mut projects: Vec<&str> = plans.plans.iter().map(|plan| plan.workspace.as_str()).collect();
     projects.sort_unstable();
     projects.dedup();
@@ -34,4 +34,9 @@ pub(super) async fn list(visit: &Visit, address: &Address) -> Result<String, Pro
     let texts = Texts::of(address);
     let frame = texts.frame_of(visit, Tab::Library)?;
     Ok(LibraryScreen::new(frame, (&projects, chosen), message, page.as_ref()).html())
+}
+
+/// Returns plans that tell which projects there are, those that were met last first.
+pub(super) async fn known_plans(visit: &Visit) -> Result<PlanList, Problem> {
+    visit.get(&format!("/v1/plans?limit={PLANS}")).await
 }

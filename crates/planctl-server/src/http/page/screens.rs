@@ -18,7 +18,7 @@ use planctl_web::{
 };
 
 use super::visit::Visit;
-use super::{Address, edit, html, library, output};
+use super::{Address, drafts, edit, html, library, output};
 use crate::clock;
 
 /// How many of the newest runs the home page looks at, and a page of runs lists.
@@ -59,6 +59,8 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["asks", ask, "edit"] => edit::show_draft(visit, address, ask).await,
         ["plans"] => plans(visit, address).await,
         ["plans", plan] => one_plan(visit, address, plan).await,
+        ["drafts"] => drafts::list(visit, address).await,
+        ["drafts", draft] => drafts::show(visit, address, draft).await,
         ["library"] => library::list(visit, address).await,
         ["system"] => system(visit, address).await,
         ["system", "doctor"] => doctor(visit, address).await,
@@ -106,7 +108,7 @@ impl Texts {
     }
 
     /// Begins a page that changes while somebody looks.
-    fn live_frame<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
+    pub(super) fn live_frame<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
         Ok(Frame { live: Some(&self.live), ..self.frame_of(visit, tab)? })
     }
 }
@@ -304,7 +306,7 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let digest = address.query("digest").unwrap_or(&summary.digest);
     let revision: RevisionPage = visit.look(&format!("{route}/revisions/{}", encoded(digest))).await?;
     let findings = format!("{route}/revisions/{}/findings", encoded(digest));
-    let findings = visit.look::<PlanFindings>(&findings).await.map(|found| found.findings);
+    let findings = visit.look::<PlanFindings>(&findings).await;
     let revisions: RevisionList = visit.look(&format!("{route}/revisions?limit=20")).await?;
     let workspace = encoded(&summary.workspace);
     let runs: RunList = visit.look(&format!("/v1/runs?limit={RUNS_OF_PLAN}&workspace={workspace}")).await?;
@@ -312,7 +314,7 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let frame = texts.frame_of(visit, Tab::Plans)?;
     let key = visit.new_key();
     let form = visit.session()?.form(&key);
-    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), findings.as_deref(), &runs, form).html())
+    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), findings.as_ref(), &runs, form).html())
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {

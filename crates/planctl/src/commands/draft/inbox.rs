@@ -63,7 +63,7 @@ impl<'a> Inbox<'a> {
         }
         let drawn = prompt_drawn(&prompt);
         if context.is_json()? {
-            show::tell(&drawn);
+            context.tell(&drawn);
         } else {
             show::print(&drawn)?;
         }

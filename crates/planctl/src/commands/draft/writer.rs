@@ -82,11 +82,16 @@ pub fn checked(agent: &Agent) -> Result<(), Failure> {
 
 /// Names the writers that there are, for a person who named none.
 pub fn configured_models(config: &Config) -> Vec<String> {
+    writers(config).map(|writer| format!("--{writer}")).collect()
+}
+
+/// Names the models and the agents that can write here: `model NAME`, `agent NAME`.
+pub fn writers(config: &Config) -> impl Iterator<Item = String> {
     let answering = config.models.iter().filter(|(_, model)| model.api != ModelApi::Embeddings);
-    let models = answering.map(|(name, _)| format!("--model {name}"));
+    let models = answering.map(|(name, _)| format!("model {name}"));
     let installed = KnownAgent::all()
         .filter(|agent| Agent::parse(agent.name()).is_ok_and(|agent| reading_program(&agent).is_ok()));
-    models.chain(installed.map(|agent| format!("--agent {}", agent.name()))).collect()
+    models.chain(installed.map(|agent| format!("agent {}", agent.name())))
 }
 
 /// Asks a model for one answer within the budget.

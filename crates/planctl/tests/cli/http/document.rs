@@ -211,6 +211,11 @@ impl Walk {
         self.post("/v1/drafts/d/take", json!({ "place": { "workspace": self.house.fixture.path("") } }));
         let workspace = self.house.fixture.path("").display().to_string();
         self.get(&format!("/v1/drafts/d?workspace={}", workspace.trim_end_matches('/')));
+        let goal = json!({ "workspace": workspace, "goal": "remove hello.txt" });
+        let draft = self.post("/v1/drafting", goal)["id"].as_str().unwrap().to_owned();
+        self.get(&format!("/v1/drafting/{draft}"));
+        self.post(&format!("/v1/drafting/{draft}/stop"), json!({}));
+        self.get(&format!("/v1/drafting?workspace={workspace}"));
     }
 
     /// Ends the turn of a session that is held to a plan.

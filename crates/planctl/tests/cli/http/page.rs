@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::house::{House, Reply, plan};
 use crate::fixture::{Said, plan as plan_of};
 
+#[path = "page/drafts.rs"]
+mod drafts;
 #[path = "page/edit.rs"]
 mod edit;
 #[path = "page/reading.rs"]

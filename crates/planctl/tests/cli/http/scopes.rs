@@ -64,6 +64,10 @@ POST /v1/drafts/asks approve
 GET /v1/drafts/{draft} approve
 POST /v1/drafts/{draft} approve
 POST /v1/drafts/{draft}/take approve
+GET /v1/drafting approve
+POST /v1/drafting approve, a person decides
+GET /v1/drafting/{drafting} approve
+POST /v1/drafting/{drafting}/stop approve, a person decides
 GET /v1/approvals/{ask}/edit approve
 POST /v1/approvals/{ask}/edit/check approve
 POST /v1/approvals/{ask}/edit approve, a person decides
