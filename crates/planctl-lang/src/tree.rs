@@ -92,7 +92,7 @@ pub(crate) fn template_key(text: &str) -> String {
 /// One step: a node of the plan's graph, with what only a text in markdown has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepTree {
-    /// What it says, as nodes of every language say it. Its name is the number as written.
+    /// The fields that nodes of every language have. Its name is the number as written.
     pub node: NodeTree,
     /// The heading's line.
     pub heading: Span,

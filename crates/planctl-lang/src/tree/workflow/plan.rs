@@ -140,7 +140,7 @@ fn success(from: &Spanned<String>, to: &Spanned<String>, origin: Origin) -> Edge
     EdgeTree { origin, ..EdgeTree::new(from.clone(), to.clone(), to.span, on) }
 }
 
-/// What a line of `## Flow` says; nothing where it can't be read.
+/// The content of a line of `## Flow`; nothing where it can't be read.
 #[derive(Default)]
 struct FlowLine {
     edges: Vec<EdgeTree>,
@@ -313,7 +313,7 @@ pub(crate) fn mentions(source: &Source, tree: &PlanTree) -> Vec<Mention> {
     let mut numbers: BTreeMap<Span, (u32, bool)> = BTreeMap::new();
     let conditions = tree.steps.iter().filter_map(|step| step.node.attributes.when.spanned());
     conditions.for_each(|when| numbers.extend(mentioned(&when)));
-    // What can't be read is left to the verification of the plan.
+    // An edge that can't be read is left to the verification of the plan.
     for line in flow(source, tree, &mut Vec::new()) {
         let ends = line.edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
         numbers.extend(ends.filter_map(|end| Some((end.span, (end.value.parse().ok()?, true)))));
