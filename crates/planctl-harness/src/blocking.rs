@@ -14,3 +14,12 @@ pub fn blocking_in_place<T>(work: impl FnOnce() -> T) -> T {
         false => work(),
     }
 }
+
+/// Does a few system calls of microseconds where they are. Handed to another thread they cost a hundred times what they take: with
+/// all of a gate handed over, a process that works on 50 runs at once does 491 gated steps a second in place of 633.
+///
+/// It is for planctl's own state directory, which is on a local disk, as its locks need; and for a look at the folder of a workspace
+/// before and after a command that works there, which hangs as well if that folder does.
+pub fn brief_file_work<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}

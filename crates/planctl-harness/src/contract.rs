@@ -14,7 +14,7 @@ use planctl_engine::{
     Tier,
 };
 
-use crate::blocking::blocking_in_place;
+use crate::blocking::brief_file_work;
 use crate::capture::KEPT_BYTES;
 use crate::digest::digest_of;
 use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, set};
@@ -224,7 +224,7 @@ impl ContractRunner {
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
         cancel: impl Future<Output = ()>,
     ) -> Gate {
-        let git_head = blocking_in_place(|| git_head(&self.workspace));
+        let git_head = brief_file_work(|| git_head(&self.workspace));
         let (before, comparing) = match Comparing::begin(baseline, &self.workspace).await {
             Ok(begun) => begun,
             Err(error) => return inconclusive_gate(Inconclusive::ToolMissing { what: error }),
@@ -233,7 +233,7 @@ impl ContractRunner {
         if !evidence.tampered.is_empty() {
             return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
-        let prepared = blocking_in_place(|| {
+        let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
             let command = self.command(contract, &folder, baseline);
             io::Result::Ok((folder, command))

@@ -55,7 +55,7 @@ pub use agent::{
 };
 pub use ancestry::{Connection, is_inside_session, is_inside_worker, note_session_agent};
 pub use beneath::{Unreadable, folder_in};
-pub use blocking::blocking_in_place;
+pub use blocking::{blocking_in_place, brief_file_work};
 pub use browser::Browser;
 pub use capture::{Captured, KEPT_BYTES};
 pub use checkpoint::Checkpoints;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use planctl_engine::Resource;
 
-use crate::blocking::blocking_in_place;
+use crate::blocking::brief_file_work;
 use crate::capture::{Capture, Captured};
 use crate::isolation::Confinement;
 use crate::open_files::is_shortage;
@@ -83,7 +83,7 @@ impl Spawner {
         cancel: impl Future<Output = ()>,
     ) -> io::Result<Finished> {
         let id = self.next_id();
-        let request = match blocking_in_place(|| command.request(id)) {
+        let request = match brief_file_work(|| command.request(id)) {
             Ok(request) => request,
             Err(errno) => return Ok(end_before_start(End::NotStarted { stage: Stage::Execute, errno })),
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_api::wire::{PromptView, moment};
 use planctl_engine::{AgentSaid, Fault, FaultKind, Role, Task, Work};
-use planctl_harness::{Assignment, Masks, Output, blocking_in_place};
+use planctl_harness::{Assignment, Masks, Output, brief_file_work};
 use planctl_store::Claimed;
 
 use super::Executor;
@@ -53,7 +53,7 @@ impl Executor {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
             return self.reported(claimed, said, slot).await;
         }
-        if !blocking_in_place(|| Path::new(&claimed.workspace).is_dir()) {
+        if !brief_file_work(|| Path::new(&claimed.workspace).is_dir()) {
             let message = format!("the workspace {} is not there", claimed.workspace);
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
             return self.reported(claimed, said, slot).await;

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use planctl_engine::{
     Digest, Event, Gated, HarnessEvent, HarnessResult, Inconclusive, Node, Purpose, Subscription, Work,
 };
-use planctl_harness::{Baseline, ContractRunner, Output, Stability, Stream, Written, blocking_in_place};
+use planctl_harness::{Baseline, ContractRunner, Output, Stability, Stream, Written, brief_file_work};
 use planctl_store::Claimed;
 
 use super::{Cancel, Executor};
@@ -179,8 +179,7 @@ impl Executor {
         }
         let path = crate::verify::check::joined_path(&self.settings.contract_path);
         let env = self.secrets.open(&self.settings.contract_env)?;
-        let made =
-            blocking_in_place(|| ContractRunner::new(self.spawner.clone(), workspace, Some(&path), env));
+        let made = brief_file_work(|| ContractRunner::new(self.spawner.clone(), workspace, Some(&path), env));
         let runner = made
             .map_err(|refused| refused.to_string())?
             .with_isolation(self.isolation(&workspace.to_string_lossy()))
@@ -211,7 +210,7 @@ impl Executor {
         }
         if !baseline.globs.is_empty() || !baseline.deciding.is_empty() {
             baseline.by_products =
-                blocking_in_place(|| by_products::read(&self.state_dir, Path::new(&claimed.workspace)));
+                brief_file_work(|| by_products::read(&self.state_dir, Path::new(&claimed.workspace)));
         }
         Ok(baseline)
     }
@@ -229,7 +228,7 @@ impl Executor {
             return;
         }
         let workspace = Path::new(&claimed.workspace);
-        if let Err(error) = blocking_in_place(|| by_products::add(&self.state_dir, workspace, made)) {
+        if let Err(error) = brief_file_work(|| by_products::add(&self.state_dir, workspace, made)) {
             tracing::warn!(%error, run.id = %self.run, "what a contract made will be taken for its worker's");
         }
     }
@@ -258,7 +257,7 @@ impl Executor {
             tracked: !is_shared,
             subscribed: subscribed.collect(),
             except,
-            written: blocking_in_place(|| contract_writes::read(state_dir, workspace, &task.contract.digest)),
+            written: brief_file_work(|| contract_writes::read(state_dir, workspace, &task.contract.digest)),
         }
     }
 
@@ -268,7 +267,7 @@ impl Executor {
         }
         let workspace = Path::new(&claimed.workspace);
         let note = || contract_writes::note(&self.state_dir, workspace, contract, written);
-        if let Err(error) = blocking_in_place(note) {
+        if let Err(error) = brief_file_work(note) {
             tracing::warn!(%error, run.id = %self.run, "what a contract wrote will be taken for somebody else's");
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_harness::{Isolation, WorkspaceLock, blocking_in_place};
+use planctl_harness::{Isolation, WorkspaceLock, brief_file_work};
 use planctl_lang::shell_word;
 use planctl_store::{Claimed, News};
 
@@ -19,7 +19,7 @@ const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 impl Executor {
     /// Says why nothing can be done where the run works: somebody broke its worktree, or its folder is another by now.
     pub(super) fn lost_place_reason(&self, claimed: &Claimed) -> Option<String> {
-        blocking_in_place(|| self.look_for_place(claimed))
+        brief_file_work(|| self.look_for_place(claimed))
     }
 
     fn look_for_place(&self, claimed: &Claimed) -> Option<String> {
@@ -37,7 +37,7 @@ impl Executor {
     /// Says that another folder stands in place of the workspace, which nobody approved anything in.
     pub(super) fn replaced_workspace_reason(&self, run: &str) -> Option<String> {
         let home = self.settings.home.as_ref()?;
-        let what = blocking_in_place(|| home.replaced_at(Path::new(&self.home)))?;
+        let what = brief_file_work(|| home.replaced_at(Path::new(&self.home)))?;
         let (home, plan) = (shell_word(&self.home), shell_word(&self.plan));
         Some(format!(
             "the workspace {home} in which {run} was approved: {what} stands there now; put it back, or, where you mean \
@@ -64,7 +64,7 @@ impl Executor {
 
     /// Says how the run's contracts and workers are isolated where they work.
     pub(super) fn isolation(&self, place: &str) -> Isolation {
-        let state_dir = blocking_in_place(|| self.state_dir.canonicalize());
+        let state_dir = brief_file_work(|| self.state_dir.canonicalize());
         Isolation {
             tier: self.settings.isolation,
             hidden: state_dir.into_iter().chain(self.neighbours.iter().cloned()).collect(),
@@ -94,7 +94,7 @@ impl Executor {
         let around = around_folder(&self.settings.folder, &claimed.workspace);
         let workspace = around.unwrap_or(Path::new(&claimed.workspace));
         let take = || {
-            let taken = blocking_in_place(|| WorkspaceLock::try_take(&self.locks, workspace));
+            let taken = brief_file_work(|| WorkspaceLock::try_take(&self.locks, workspace));
             taken.map_err(ServiceError::io("lock the workspace"))
         };
         let taken = take()?;

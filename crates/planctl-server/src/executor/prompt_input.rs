@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::view::{so_far, so_far_facts};
 use planctl_engine::{Brief, Budget, Failure, Role, Task, Timestamp};
-use planctl_harness::{Assignment, Masks, PromptParts, assemble, blocking_in_place};
+use planctl_harness::{Assignment, Masks, PromptParts, assemble, brief_file_work};
 use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::executor::context::context_of;
@@ -50,7 +50,7 @@ impl PromptInput<'_> {
     ) -> Result<Assignment, ServiceError> {
         let workspace = PathBuf::from(&claimed.workspace);
         // Workers of their own machines begin before anybody here has looked at the folder.
-        let lost = blocking_in_place(|| folder_problem(&self.settings.folder, &claimed.workspace));
+        let lost = brief_file_work(|| folder_problem(&self.settings.folder, &claimed.workspace));
         let mut context = context_of(self.store, &workspace, lost, task).await?;
         for entry in &mut context {
             entry.text = self.masks.text(&entry.text).into_owned();

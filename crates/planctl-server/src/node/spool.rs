@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::wire::{OutputLine, OutputView, PromptView};
 use planctl_engine::RunId;
-use planctl_harness::{Masks, blocking_in_place};
+use planctl_harness::{Masks, brief_file_work};
 
 use crate::state_folders::private_folder;
 
@@ -44,7 +44,7 @@ impl Spool {
     /// Opens a file of a run to add to it; clears old files away where it is new.
     fn open(&self, run: RunId, kind: &str) -> io::Result<File> {
         let path = self.path(run, kind);
-        blocking_in_place(|| {
+        brief_file_work(|| {
             if !path.exists() {
                 remove_oldest_files(&private_folder(&self.state_dir, FOLDER)?)?;
             }
@@ -61,7 +61,7 @@ impl Spool {
     /// Keeps the prompt of an attempt as its agent gets it.
     pub(crate) fn add_prompt(&self, run: RunId, prompt: &PromptView) {
         let keep = || self.open(run, "prompts").and_then(|mut file| add(&mut file, prompt));
-        let added = blocking_in_place(keep);
+        let added = brief_file_work(keep);
         added.inspect_err(log_unkept).unwrap_or(());
     }
 
@@ -148,7 +148,7 @@ impl Printer {
         let Some(file) = &mut self.file else { return };
         let text = self.masks.text(&String::from_utf8_lossy(bytes)).into_owned();
         let line = OutputLine { text, ..self.at.clone() };
-        if let Err(error) = blocking_in_place(|| add(file, &line)) {
+        if let Err(error) = brief_file_work(|| add(file, &line)) {
             log_unkept(&error);
             self.file = None;
         }

@@ -1,7 +1,7 @@
 //! Async code of the loops and the API waits for no file on a thread of the runtime: a workspace may lie on a disk that hangs.
 //!
 //! The test reads which functions work on files, and which functions call those, and so on. In async code such a call stands within
-//! `blocking`, `blocking_in_place` or `spawn_blocking`. A method is known by its name alone, so names that types of the
+//! `blocking`, `blocking_in_place` or `spawn_blocking`, or within `brief_file_work`, whose documentation says which. A method is known by its name alone, so names that types of the
 //! standard library have as well are left out; calls through traits and pointers are not seen.
 
 use std::collections::BTreeMap;
@@ -34,8 +34,9 @@ const FILE_WORK: [&str; 15] = [
     "tempfile(",
 ];
 
-/// Functions that take work off the runtime's threads.
-const BLOCKING: [&str; 4] = ["blocking", "blocking_in_place", "spawn_blocking", "thread::spawn"];
+/// Functions that take work off the runtime's threads, and the one for work that is too brief for that.
+const BLOCKING: [&str; 5] =
+    ["blocking", "blocking_in_place", "brief_file_work", "spawn_blocking", "thread::spawn"];
 
 /// Methods of the standard library, too.
 const COMMON_METHODS: [&str; 9] =
