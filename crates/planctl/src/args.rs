@@ -38,7 +38,8 @@ pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstall, SessionCommand};
 pub use notify::NotifyCommand;
 pub use plan::{
-    Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
+    Beginning, DRAFT_ROUNDS, DRAFT_WITHIN, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb,
+    Probing, ReviewArgs, VerifyArgs,
 };
 pub use run::{RunArgs, RunCommand, RunFilter, RunPlan, RunVerb};
 pub use tool::ToolCommand;

@@ -42,6 +42,14 @@ impl Home {
         command.env("PLANCTL_DATABASE_URL", self.database.url());
         command
     }
+
+    /// Runs a script in the workspace, which must succeed.
+    fn holds(&self, script: &str) {
+        let mut bash = self.command("bash");
+        let bash = bash.args(["-euo", "pipefail", "-c", script]).current_dir(self.workspace());
+        let output = bash.output().unwrap();
+        assert!(output.status.success(), "{script}\n{}", told(&output));
+    }
 }
 
 /// One example in a home of its own.

@@ -309,6 +309,11 @@ pub struct Probing {
     pub probe_max_bytes: u64,
 }
 
+/// How often a writer is asked.
+pub const DRAFT_ROUNDS: u32 = 3;
+/// How long an agent may take for one answer.
+pub const DRAFT_WITHIN: &str = "10m";
+
 /// A goal, and the writer of its plan.
 #[derive(Args, Clone, Debug)]
 pub struct DraftArgs {
@@ -338,10 +343,10 @@ pub struct DraftArgs {
     #[arg(long, value_name = "BUDGET", value_parser = plan_budget)]
     pub plan_budget: Option<String>,
     /// How often the writer is asked until the draft has no errors
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=5))]
+    #[arg(long, value_name = "N", default_value_t = DRAFT_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=5))]
     pub rounds: u32,
     /// How long an agent may take for one answer
-    #[arg(long, value_name = "DUR", default_value = "10m", value_parser = crate::amounts::parse_time)]
+    #[arg(long, value_name = "DUR", default_value = DRAFT_WITHIN, value_parser = crate::amounts::parse_time)]
     pub within: std::time::Duration,
     /// Send the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
     #[arg(long, value_name = "DIGEST", conflicts_with = "agent")]

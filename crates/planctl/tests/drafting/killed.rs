@@ -173,7 +173,7 @@ fn m_13_a_draft_killed_at_some_of_its_deeds_ends_as_if_never_killed() {
 
 /// `PLANCTL_DEEDS=100..200` tries these alone.
 #[test]
-#[ignore = "an hour; just nightly"]
+#[ignore = "some minutes; just nightly"]
 fn m_13_a_draft_killed_at_each_of_its_deeds_ends_as_if_never_killed() {
     let some = std::env::var("PLANCTL_DEEDS").ok().map(|text| {
         let (from, to) = text.split_once("..").unwrap();

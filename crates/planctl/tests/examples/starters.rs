@@ -31,7 +31,7 @@ impl Fixture {
         let setup = repository().join("crates/planctl/tests/starters/setup.sh");
         let made = fixture.home.command("bash").arg(setup).arg(fixture.home.workspace()).output().unwrap();
         assert!(made.status.success(), "{}", told(&made));
-        fixture.holds(before);
+        fixture.home.holds(before);
         fixture
     }
 
@@ -39,17 +39,6 @@ impl Fixture {
         let mut command = self.home.command(env!("CARGO_BIN_EXE_planctl"));
         command.arg("-C").arg(self.home.workspace());
         command
-    }
-
-    /// Runs a script in the repository, which must succeed.
-    fn holds(&self, script: &str) {
-        let mut bash = self.home.command("bash");
-        let output = bash
-            .args(["-euo", "pipefail", "-c", script])
-            .current_dir(self.home.workspace())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{script}\n{}", told(&output));
     }
 
     fn worker(scenario: &str) -> String {
@@ -126,7 +115,7 @@ fn play(plan: &str, story: &Story) {
         (state, _) => state,
     };
     assert_eq!(end, story.end, "{name}\n{shown}");
-    fixture.holds(story.holds);
+    fixture.home.holds(story.holds);
     let audit = fixture.planctl().args(["audit", "@last"]).output().unwrap();
     assert!(audit.status.success(), "{name}\n{}", told(&audit));
 }

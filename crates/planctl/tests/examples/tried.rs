@@ -20,21 +20,11 @@ impl Tried {
         let plan =
             format!("---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Tried\n\n## Steps\n\n{step}");
         fs::write(tried.home.workspace().join("plan.md"), plan).unwrap();
-        tried.bash(before);
-        tried.bash(
+        tried.home.holds(before);
+        tried.home.holds(
             "git init -q; git add .; git -c user.name=ann -c user.email=ann@example.org commit -qm begin",
         );
         tried
-    }
-
-    fn bash(&self, script: &str) {
-        let mut bash = self.home.command("bash");
-        let output = bash
-            .args(["-euo", "pipefail", "-c", script])
-            .current_dir(self.home.workspace())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{script}\n{}", told(&output));
     }
 
     fn planctl(&self, words: &[&str]) -> Output {

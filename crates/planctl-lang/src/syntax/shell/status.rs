@@ -472,8 +472,8 @@ fn only_counts(command: &Command) -> bool {
 
 // The options of a shell stand before its script.
 fn sets_errexit(simple: &Simple) -> bool {
-    let mut options = simple.words.iter().skip(1).map(|word| word.raw.as_str());
-    let mut options = options.by_ref().take_while(|word| word.starts_with('-') || *word == "errexit");
+    let words = simple.words.iter().skip(1).map(|word| word.raw.as_str());
+    let mut options = words.take_while(|word| word.starts_with('-') || *word == "errexit");
     options.any(|word| word == "errexit" || !word.starts_with("--") && word.contains('e'))
 }
 

@@ -10,16 +10,12 @@ use tokio::runtime::Handle;
 
 use super::database::DraftDatabase;
 use super::{Drafted, Drafting, writer};
-use crate::amounts::plan_budget;
-use crate::args::DraftArgs;
+use crate::amounts::{parse_time, plan_budget};
+use crate::args::{DRAFT_ROUNDS, DRAFT_WITHIN, DraftArgs};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::stop::Stop;
 
-/// How often a writer is asked, as the command has it.
-const ROUNDS: u32 = 3;
-/// How long an agent may take for one answer, as the command has it.
-const WITHIN: std::time::Duration = std::time::Duration::from_secs(600);
 /// The name of the text that a person pasted, for the plan and its requirements.
 const SOURCE: &str = "the text on the page";
 
@@ -94,8 +90,8 @@ fn arguments(call: &DraftingCall) -> Result<DraftArgs, Failure> {
         out: None,
         budget: call.budget.clone(),
         plan_budget,
-        rounds: ROUNDS,
-        within: WITHIN,
+        rounds: DRAFT_ROUNDS,
+        within: parse_time(DRAFT_WITHIN).map_err(Failure::usage)?,
         send: None,
         hint: call.hint.clone(),
         repair: None,
