@@ -197,7 +197,13 @@ pub fn whole_cost(spent: &SpentView, budget: &BudgetView) -> String {
     if spent.tokens > 0 || budget.tokens.is_some() {
         let cached = spent.cached_tokens.filter(|cached| *cached > 0);
         let cached = cached.map(|cached| format!(" ({} cached)", tokens(cached))).unwrap_or_default();
-        parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)) + &cached);
+        let estimated = match spent.estimated_tokens.filter(|estimated| *estimated > 0) {
+            None => String::new(),
+            Some(estimated) if estimated >= spent.tokens => " (estimated)".to_owned(),
+            Some(estimated) => format!(" ({} estimated)", tokens(estimated)),
+        };
+        let used = of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens));
+        parts.push(format!("{used}{cached}{estimated}"));
     }
     if spent.usd > 0.0 || budget.usd.is_some() {
         let money = of(dollars(spent.usd), budget.usd.map(dollars));
@@ -529,6 +535,9 @@ mod tests {
         assert_eq!(estimated(0.6), "6m35s · 129k tok of 200k · $0.60 of $1.50 (estimated)");
         assert_eq!(estimated(0.25), "6m35s · 129k tok of 200k · $0.60 of $1.50 ($0.25 estimated)");
         assert_eq!(estimated(0.0), cost(&spent, &budget));
+        let guessed = |tokens| cost(&SpentView { estimated_tokens: Some(tokens), ..spent }, &budget);
+        assert_eq!(guessed(129_000), "6m35s · 129k tok of 200k (estimated) · $0.60 of $1.50");
+        assert_eq!(guessed(4_000), "6m35s · 129k tok of 200k (4000 estimated) · $0.60 of $1.50");
         assert_eq!(cost(&SpentView { tokens: 0, usd: 0.0, ..spent }, &budget), "6m35s");
     }
 

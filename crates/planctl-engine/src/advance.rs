@@ -371,11 +371,15 @@ impl<'a> Transition<'a> {
 
     /// Charges what the holder of an item that is taken back has said so far that it uses: nobody reports that any more.
     fn charge_noted_usage(&mut self, id: &NodeId) -> Result<(), Refusal> {
-        if !matches!(self.state(id)?, NodeState::Working { .. } | NodeState::Resting { .. }) {
+        let is_gate = matches!(self.state(id)?, NodeState::Checking { .. });
+        if !is_gate && !matches!(self.state(id)?, NodeState::Working { .. } | NodeState::Resting { .. }) {
             return Ok(());
         }
         let Some(usage) = self.run.noted.remove(id) else { return Ok(()) };
-        agent::charge_if_reported(self, id, Some(&usage))?;
+        match is_gate {
+            true => harness::charge_judge(self, id, Some(&usage))?,
+            false => agent::charge_if_reported(self, id, Some(&usage))?,
+        }
         self.noted.insert(id.clone(), usage);
         Ok(())
     }

@@ -91,12 +91,29 @@ pub struct Usage {
     /// Says that the money was worked out from the tokens and a configured price, not reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// Says that the tokens were worked out from the length of what was said, or are the most of a call whose answer was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_estimated: bool,
 }
 
 impl Usage {
     /// Returns the tokens that count against a budget.
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Returns the sum of both; money is told where one tells some, and what one estimates is estimated.
+    pub fn and(&self, more: &Usage) -> Usage {
+        let micro_usd = [self.micro_usd, more.micro_usd].into_iter().flatten().reduce(u64::saturating_add);
+        Usage {
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_add(more.cached_input_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+            micro_usd,
+            model: self.model.clone().or_else(|| more.model.clone()),
+            estimated: self.estimated || more.estimated,
+            tokens_estimated: self.tokens_estimated || more.tokens_estimated,
+        }
     }
 }
 

@@ -453,6 +453,11 @@ pub enum Inconclusive {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
+    /// The command passed, and we were interrupted while its judge was asked.
+    Unheard {
+        /// The usage of its answers so far, with the most of the call whose answer was lost.
+        usage: Usage,
+    },
     /// The command passed, and nobody has approved the prompt to its judge. Nothing was sent.
     Unapproved {
         /// The prompt.

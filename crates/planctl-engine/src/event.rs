@@ -271,6 +271,7 @@ impl HarnessResult {
         match self {
             HarnessResult::Evidence(evidence) => evidence.judgement.as_deref()?.usage.as_ref(),
             HarnessResult::Nothing(Inconclusive::Unjudged { usage, .. }) => usage.as_ref(),
+            HarnessResult::Nothing(Inconclusive::Unheard { usage }) => Some(usage),
             HarnessResult::Rehearsed(_)
             | HarnessResult::Recorded { .. }
             | HarnessResult::Restored
@@ -453,7 +454,7 @@ pub enum ClockEvent {
         at: At,
         /// Says that the holder was one of our own processes, which stopped or died: no delivery is spent.
         interrupted: bool,
-        /// The usage that the worker had reported so far.
+        /// The usage that the worker had reported so far, or the most that the judge of a gate may have used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         noted: Option<Usage>,
     },

@@ -180,9 +180,19 @@ impl<'p> JudgeDialogue<'p> {
         &self.text
     }
 
-    /// Returns what the answers so far used.
+    /// Estimates the tokens of what is asked next.
+    pub fn tokens(&self) -> u64 {
+        tokens_of(self.prompt.system.len() + self.text.len())
+    }
+
+    /// Returns what the calls so far used.
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_ref()
+    }
+
+    /// Counts what a call used that had no answer.
+    pub fn count(&mut self, usage: Option<Usage>) {
+        self.usage = add_usage(self.usage.take(), usage);
     }
 
     /// Hears what the judge said, or why nobody could ask it; returns what came of it unless it is to be asked again.
@@ -192,7 +202,7 @@ impl<'p> JudgeDialogue<'p> {
             Err(why) => return Some(Hearing { answer: Err(why), usage: self.usage.take() }),
         };
         self.tries += 1;
-        self.usage = add_usage(self.usage.take(), said.usage);
+        self.count(said.usage);
         let fault = match self.prompt.parse_answer(&said.text) {
             Ok(answer) => return Some(Hearing { answer: Ok(answer), usage: self.usage.take() }),
             Err(fault) => fault,
@@ -208,19 +218,10 @@ impl<'p> JudgeDialogue<'p> {
 }
 
 fn add_usage(sum: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
-    let (Some(sum), Some(more)) = (&sum, &more) else { return sum.or(more) };
-    let micro_usd = match (sum.micro_usd, more.micro_usd) {
-        (None, None) => None,
-        (one, other) => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
-    };
-    Some(Usage {
-        input_tokens: sum.input_tokens.saturating_add(more.input_tokens),
-        cached_input_tokens: sum.cached_input_tokens.saturating_add(more.cached_input_tokens),
-        output_tokens: sum.output_tokens.saturating_add(more.output_tokens),
-        micro_usd,
-        model: sum.model.clone().or_else(|| more.model.clone()),
-        estimated: sum.estimated || more.estimated,
-    })
+    match (sum, more) {
+        (Some(sum), Some(more)) => Some(sum.and(&more)),
+        (sum, more) => sum.or(more),
+    }
 }
 
 impl JudgePrompt {
@@ -236,7 +237,7 @@ impl JudgePrompt {
 
     /// Estimates its tokens: a token is about four bytes, and too many is better than too few.
     pub fn tokens(&self) -> u64 {
-        u64::try_from((self.system.len() + self.text.len()) / 3).unwrap_or(u64::MAX)
+        tokens_of(self.system.len() + self.text.len())
     }
 
     /// Reads an answer: an object of the form, whose quotes stand in what was shown.
@@ -267,6 +268,10 @@ impl JudgePrompt {
     fn has_line(&self, quote: &str) -> bool {
         quote.lines().map(str::trim).all(|line| self.shown.contains(line))
     }
+}
+
+fn tokens_of(bytes: usize) -> u64 {
+    u64::try_from(bytes / 3).unwrap_or(u64::MAX)
 }
 
 fn shortened(text: &str, characters: usize) -> String {

@@ -156,6 +156,7 @@ impl TrialRunner {
                 | HarnessResult::Ended(_)
                 | HarnessResult::Nothing(
                     planctl_engine::Inconclusive::Interrupted
+                    | planctl_engine::Inconclusive::Unheard { .. }
                     | planctl_engine::Inconclusive::Unapproved { .. }
                     | planctl_engine::Inconclusive::Unfunded { .. },
                 ) => {

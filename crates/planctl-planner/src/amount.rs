@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The tokens of one answer, as its sender counted them.
+use crate::prompt::tokens_of;
+
+/// The tokens of one answer, as its sender counted them, or as their number was estimated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tokens {
     /// Read, those from a cache included.
@@ -11,9 +13,17 @@ pub struct Tokens {
     pub cached: u64,
     /// Written.
     pub output: u64,
+    /// Says that its sender did not count them: their number was worked out from the length of question and answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Tokens {
+    /// Estimates those of an answer by the most that its question has, and by its text.
+    pub fn estimate(question: u64, answer: &str) -> Tokens {
+        Tokens { input: question, output: tokens_of(answer), estimated: true, ..Tokens::default() }
+    }
+
     /// Returns the sum of what was read and written.
     pub fn all(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -27,6 +37,9 @@ pub struct Spending {
     pub answers: u32,
     /// How many of them came without a count of tokens.
     pub unmetered: u32,
+    /// The tokens of how many of them were estimated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated: u32,
     /// Their tokens.
     pub tokens: Tokens,
     /// Their money in millionths of a US dollar; `None` where no answer has a price.
@@ -34,6 +47,10 @@ pub struct Spending {
     /// How many calls got no answer. Tokens and money count the most that each may have used.
     #[serde(default)]
     pub lost: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The most that one call uses.
@@ -73,8 +90,9 @@ impl Spending {
     /// Adds one answer.
     pub fn add(&mut self, tokens: Option<Tokens>, micro_usd: Option<u64>) {
         self.answers += 1;
-        if tokens.is_none() {
-            self.unmetered += 1;
+        match tokens {
+            None => self.unmetered += 1,
+            Some(tokens) => self.estimated += u32::from(tokens.estimated),
         }
         self.count(tokens.unwrap_or_default(), micro_usd);
     }
@@ -104,11 +122,13 @@ impl Spending {
             input: sum(self.tokens.input, other.tokens.input),
             cached: sum(self.tokens.cached, other.tokens.cached),
             output: sum(self.tokens.output, other.tokens.output),
+            estimated: false,
         };
         let micro_usd = [self.micro_usd, other.micro_usd].into_iter().flatten().reduce(sum);
         Spending {
             answers: self.answers.saturating_add(other.answers),
             unmetered: self.unmetered.saturating_add(other.unmetered),
+            estimated: self.estimated.saturating_add(other.estimated),
             tokens,
             micro_usd,
             lost: self.lost.saturating_add(other.lost),

@@ -84,7 +84,7 @@ pub struct Answer {
     pub text: String,
     /// How long it was.
     pub bytes: u64,
-    /// Its tokens, where they were told.
+    /// Its tokens; none of an agent that told none.
     pub tokens: Option<Tokens>,
     /// Its price, in millionths of a US dollar.
     pub micro_usd: Option<u64>,

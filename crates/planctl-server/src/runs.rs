@@ -102,6 +102,7 @@ fn day_budget_view(day: &DayRow, workspace: &str) -> DayBudgetView {
 
 fn add_sums(spent: &mut SpentView, sums: UsageSums) {
     spent.cached_tokens = Some(sums.cached_tokens);
+    spent.estimated_tokens = Some(sums.estimated_tokens);
     spent.estimated_usd = Some(usd(sums.estimated_micro_usd));
 }
 
@@ -162,7 +163,7 @@ impl Services {
         Ok(days.collect())
     }
 
-    /// Adds to what a run used how much of it came from a cache, and how much money is an estimate.
+    /// Adds to what a run used how much of it came from a cache, and how much of it is an estimate.
     async fn add_usage_sums(&self, run: RunId, view: &mut RunView) -> Result<(), ServiceError> {
         if view.spent.tokens == 0 && view.spent.usd == 0.0 {
             return Ok(());
@@ -170,6 +171,7 @@ impl Services {
         let sums = self.store.usage_sums(run).await?;
         let of_run = sums.values().fold(UsageSums::default(), |sum, more| UsageSums {
             cached_tokens: sum.cached_tokens.saturating_add(more.cached_tokens),
+            estimated_tokens: sum.estimated_tokens.saturating_add(more.estimated_tokens),
             estimated_micro_usd: sum.estimated_micro_usd.saturating_add(more.estimated_micro_usd),
         });
         add_sums(&mut view.spent, of_run);

@@ -346,10 +346,9 @@ impl Store {
     /// Returns what the holders of items said so far that they use, but for the one that an event comes from, by node.
     pub fn noted_beside(&self, event: &Event) -> BTreeMap<NodeId, Usage> {
         let own = event.at().map(|at| &at.node);
-        let others = self.open_items().filter(|row| {
-            matches!((&row.place, &row.item.work), (RowPlace::Leased(_), Work::Agent { .. }))
-                && Some(&row.item.at.node) != own
-        });
+        let others = self
+            .open_items()
+            .filter(|row| matches!(row.place, RowPlace::Leased(_)) && Some(&row.item.at.node) != own);
         others.filter_map(|row| Some((row.item.at.node.clone(), row.used.clone()?))).collect()
     }
 

@@ -417,12 +417,12 @@ impl World {
         let Some(id) = self.expired().cloned() else { return Ok(()) };
         let row = &self.store.items[&id];
         let RowPlace::Leased(lease) = row.place.clone() else { return Ok(()) };
-        let (at, generation) = (row.item.at.clone(), row.generation);
+        let (at, generation, noted) = (row.item.at.clone(), row.generation, row.used.clone());
         let is_work = matches!(row.item.work, Work::Agent { .. });
         let clock = if is_work && lease.hard_deadline <= self.now {
-            ClockEvent::Overran { at, noted: None }
+            ClockEvent::Overran { at, noted }
         } else {
-            ClockEvent::LeaseLost { at, interrupted: lease.is_own, noted: None }
+            ClockEvent::LeaseLost { at, interrupted: lease.is_own, noted }
         };
         if lease.until > self.now
             && let Some(Row { place: RowPlace::Leased(lease), .. }) = self.store.items.get_mut(&id)

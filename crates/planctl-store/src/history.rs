@@ -51,13 +51,15 @@ pub(crate) const NEWEST_RESTS: &str = "select n.run, n.node, h.seq, h.body from 
      and name = 'node_resting' and node = n.node order by seq desc limit 1) h";
 
 pub(crate) const USAGE_SUMS: &str =
-    "select node, cached_tokens, estimated_micro_usd from usage_sums where run = $1";
+    "select node, cached_tokens, estimated_tokens, estimated_micro_usd from usage_sums where run = $1";
 
 /// Parts of the usage of attempts that decide nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UsageSums {
     /// Tokens that came from a cache.
     pub cached_tokens: u64,
+    /// Tokens whose number nobody told: by the length of what was said, or the most of a call whose answer was lost.
+    pub estimated_tokens: u64,
     /// Money that was worked out from a price, in millionths of a US dollar.
     pub estimated_micro_usd: u64,
 }
@@ -493,7 +495,7 @@ impl Store {
         rows.iter().map(rest).collect()
     }
 
-    /// Returns what the usage of each node's attempts had in it that nothing is decided by (migration 0027).
+    /// Returns what the usage of each node's attempts had in it that nothing is decided by (migrations 0027, 0037).
     ///
     /// # Errors
     ///
@@ -508,6 +510,7 @@ impl Store {
         let sums = |row: &PgRow| {
             let sums = UsageSums {
                 cached_tokens: unsigned(row, "cached_tokens")?,
+                estimated_tokens: unsigned(row, "estimated_tokens")?,
                 estimated_micro_usd: unsigned(row, "estimated_micro_usd")?,
             };
             Ok((NodeId::new(row.try_get::<String, _>("node")?), sums))

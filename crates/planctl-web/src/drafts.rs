@@ -75,7 +75,12 @@ impl DraftScreen<'_> {
             0 => String::new(),
             count => format!(", {count} unmetered"),
         };
-        Some(format!("{answers}, {tokens} tokens{usd}{unmetered}"))
+        let estimated = match spent.estimated {
+            0 => String::new(),
+            count if count == spent.answers => " (estimated)".to_owned(),
+            count => format!(" (estimated for {count} of them)"),
+        };
+        Some(format!("{answers}, {tokens} tokens{usd}{estimated}{unmetered}"))
     }
 
     /// Returns its file as a path of the workspace.

@@ -100,8 +100,8 @@ pub trait Account {
 pub struct Embedded {
     /// One for each text, in the order of the texts.
     pub vectors: Vec<Vec<f32>>,
-    /// Their tokens, where they were told.
-    pub tokens: Option<Tokens>,
+    /// Their tokens.
+    pub tokens: Tokens,
     /// Their price, in millionths of a US dollar.
     pub micro_usd: Option<u64>,
 }
@@ -217,7 +217,7 @@ impl Model {
 
     /// Returns what the answer to a prompt uses at most.
     pub fn most(&self, prompt: &Prompt) -> Charge {
-        self.charge(Tokens { input: prompt.tokens(), cached: 0, output: self.tokens_max() })
+        self.charge(Tokens { input: prompt.tokens(), output: self.tokens_max(), ..Tokens::default() })
     }
 
     fn charge(&self, tokens: Tokens) -> Charge {
@@ -268,14 +268,15 @@ impl Model {
     ) -> Result<Embedded, Failure> {
         let body = |_| wire::to_embed(&self.config, texts);
         let input = texts.iter().map(|text| tokens_of(text)).sum();
-        let most = self.charge(Tokens { input, ..Tokens::default() });
+        let estimated = Tokens { input, estimated: true, ..Tokens::default() };
+        let most = self.charge(Tokens { estimated: false, ..estimated });
         let call = Call { body: &body, is_structured: false, bytes_max: VECTORS_BYTES_MAX, most };
         let value = self.call(call, say, account).await?;
         let vectors = wire::vectors(&value, texts.len())
             .map_err(|message| failure(self, &ModelError::Malformed { message }))?;
         account.answered();
-        let tokens = wire::tokens_of_texts(&value);
-        Ok(Embedded { vectors, tokens, micro_usd: tokens.and_then(|tokens| self.cost(tokens)) })
+        let tokens = wire::tokens_of_texts(&value).unwrap_or(estimated);
+        Ok(Embedded { vectors, tokens, micro_usd: self.cost(tokens) })
     }
 
     /// Sends a call until there is a response; each time counts, unless it used nothing for certain.
@@ -320,10 +321,9 @@ impl Model {
     fn answer(&self, value: &Value, prompt: &Prompt) -> Result<Answer, ModelError> {
         let said = wire::answer(self.config.api, value, prompt.name)
             .map_err(|message| ModelError::Malformed { message })?;
-        let mut answer = Answer::new(&said.text);
-        answer.micro_usd = said.tokens.and_then(|tokens| self.cost(tokens));
-        answer.tokens = said.tokens;
-        Ok(answer)
+        // A service that counts nothing is held to the budget all the same.
+        let tokens = said.tokens.unwrap_or_else(|| Tokens::estimate(prompt.tokens(), &said.text));
+        Ok(Answer { tokens: Some(tokens), micro_usd: self.cost(tokens), ..Answer::new(&said.text) })
     }
 
     async fn send_once(&self, body: &Value, bytes_max: usize) -> Result<Value, ModelError> {

@@ -14,6 +14,10 @@ pub struct SpentView {
     /// shown with that run.
     #[serde(default)]
     pub cached_tokens: Option<u64>,
+    /// Those of them whose number was worked out from the length of what was said, or that are the most of a call whose answer was
+    /// lost; `null` in lists.
+    #[serde(default)]
+    pub estimated_tokens: Option<u64>,
     /// US dollars.
     pub usd: f64,
     /// How much of that is an estimate, from tokens and a price, where the agent reported no money; `null` in lists. That of a run
@@ -31,6 +35,7 @@ impl From<Spent> for SpentView {
         SpentView {
             tokens: spent.tokens,
             cached_tokens: None,
+            estimated_tokens: None,
             usd: usd(spent.micro_usd),
             estimated_usd: None,
             seconds: spent.time.as_secs_f64(),

@@ -151,6 +151,9 @@ pub struct DraftSpentView {
     pub answers: u32,
     /// Answers without a count of tokens.
     pub unmetered: u32,
+    /// Answers of a service that counts no tokens: their number was worked out from the length of question and answer.
+    #[serde(default)]
+    pub estimated: u32,
     /// Tokens that were read, those from a cache included.
     pub input_tokens: u64,
     /// Tokens that came from a cache.

@@ -113,6 +113,9 @@ pub struct JudgementView {
     pub quotes: Vec<String>,
     /// The tokens that it took, where they are known.
     pub tokens: Option<u64>,
+    /// Says that the model's service counts none, or that an answer was lost: they are an estimate.
+    #[serde(default)]
+    pub tokens_estimated: bool,
     /// Its cost in US dollars, where that is known.
     pub usd: Option<f64>,
 }

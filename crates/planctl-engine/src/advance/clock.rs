@@ -13,7 +13,9 @@ use crate::time::Timestamp;
 use crate::timer::TimerId;
 
 use super::settle::Said;
-use super::{Transition, agent, dispatch, exceeded, hold, human, pace, revise, route, settle, sub_plan};
+use super::{
+    Transition, agent, dispatch, exceeded, harness, hold, human, pace, revise, route, settle, sub_plan,
+};
 
 pub(super) fn apply_event(transition: &mut Transition<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
@@ -204,6 +206,7 @@ fn on_lease_lost(
     transition.refuse_unless_active()?;
     if let Some(attempt) = transition.attempt_in_evaluation(&at.node)? {
         transition.refuse_unless_newest(at, attempt)?;
+        harness::charge_judge(transition, &at.node, noted)?;
         return dispatch::gate_after_interruption(transition, &at.node);
     }
     let node = working_node(transition, at)?;

@@ -64,6 +64,10 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &HarnessEvent)
         HarnessResult::Nothing(Inconclusive::Interrupted) => {
             dispatch::gate_after_interruption(transition, node)
         }
+        HarnessResult::Nothing(Inconclusive::Unheard { usage }) => {
+            charge_judge(transition, node, Some(usage))?;
+            dispatch::gate_after_interruption(transition, node)
+        }
         HarnessResult::Nothing(Inconclusive::ToolMissing { what }) => {
             repeat_inconclusive_gate(transition, node, format!("missing: {what}"))
         }
@@ -176,7 +180,7 @@ fn wait_for_person(transition: &mut Transition<'_>, node: &NodeId) -> Result<(),
 }
 
 /// Charges what a judge used. It is no attempt of its own, so it counts among what the attempts of its step use.
-fn charge_judge(
+pub(super) fn charge_judge(
     transition: &mut Transition<'_>,
     node: &NodeId,
     usage: Option<&Usage>,

@@ -68,6 +68,33 @@ fn p_71_an_answer_that_is_none_is_no_verdict_and_its_tokens_count_all_the_same()
 }
 
 #[test]
+fn p_71_a_judge_whose_answer_is_lost_counts_the_most_that_it_may_have_used() {
+    let begun = "
+        plan  a: task judged  b: task  budget 1000 tokens
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1 100 tokens  a#1 to harness
+        ";
+    for lost in ["clock own lease lost a#1 750 tokens", "harness found a#1 nothing: unheard 750 tokens"] {
+        talk(&format!(
+            "{begun}
+            -> {lost}  85 % used; a#1 to harness
+            -> harness found a#1 exit 0 judged yes 100 tokens  a#1 passed; a settled passed; b held: budget budget, 450 short
+            "
+        ));
+    }
+    talk(&format!(
+        "{begun}
+        noted a 750 tokens
+        -> human pauses                 a#1 taken back from gate; paused
+        -> human resumes                queued
+        -> clock admitted               goes on; 85 % used; a held: budget budget, 700 short
+        "
+    ));
+}
+
+#[test]
 fn p_71_a_worker_that_reports_no_usage_is_expected_to_use_what_its_judge_did() {
     talk(
         "

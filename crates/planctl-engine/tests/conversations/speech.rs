@@ -82,10 +82,10 @@ pub fn read(context: &Context<'_>, text: &str) -> Event {
             interrupted: false,
             noted: usage(more),
         }),
-        ["clock", "own", "lease", "lost", at] => Event::Clock(ClockEvent::LeaseLost {
+        ["clock", "own", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
             at: the_try(context, at, &[]),
             interrupted: true,
-            noted: None,
+            noted: usage(more),
         }),
         ["clock", "overran", at] => {
             Event::Clock(ClockEvent::Overran { at: the_try(context, at, &[]), noted: None })
@@ -251,6 +251,9 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
         ["nothing:", "unjudged", used @ ..] => {
             let what = "no answer".to_owned();
             return HarnessResult::Nothing(Inconclusive::Unjudged { what, usage: usage(used) });
+        }
+        ["nothing:", "unheard", used @ ..] => {
+            return HarnessResult::Nothing(Inconclusive::Unheard { usage: usage(used).unwrap() });
         }
         ["nothing:", "unapproved", prompt] => {
             let prompt = Box::new(PromptToJudge {

@@ -134,6 +134,7 @@ fn native_usage(usage: &Value) -> Option<Usage> {
         micro_usd: micro_usd(&usage["cost_usd"]),
         model: usage["model"].as_str().map(|model| model.chars().take(MODEL_CHARACTERS_MAX).collect()),
         estimated: false,
+        tokens_estimated: false,
     })
 }
 

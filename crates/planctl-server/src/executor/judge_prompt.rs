@@ -45,7 +45,8 @@ impl Executor {
             Some(JudgeConfig::Model(model)) => Some(model),
             Some(JudgeConfig::Agent(_)) | None => None,
         };
-        let estimate = self.expected_use(model, &prompt);
+        let most = self.expected_use(model, prompt.tokens());
+        let estimate = Reserved { tokens: most.tokens(), micro_usd: most.micro_usd.unwrap_or(0) };
         let head = self.store.run(self.run).await?.head;
         if head.short_of(estimate, 0).is_some() {
             return held(Inconclusive::Unfunded { estimate });
@@ -76,12 +77,14 @@ impl Executor {
     }
 
     /// Returns the most that one answer is expected to use. How much an agent uses is not known before.
-    fn expected_use(&self, model: Option<&ModelConfig>, prompt: &JudgePrompt) -> Reserved {
-        let Some(model) = model else { return Reserved { tokens: prompt.tokens(), micro_usd: 0 } };
-        let usage =
-            Usage { input_tokens: prompt.tokens(), output_tokens: model.max_tokens, ..Usage::default() };
-        let price = self.settings.prices.get(&model.model);
-        Reserved { tokens: usage.tokens(), micro_usd: price.map_or(0, |price| price.micro_usd(&usage)) }
+    pub(super) fn expected_use(&self, model: Option<&ModelConfig>, input_tokens: u64) -> Usage {
+        let mut usage = Usage { input_tokens, tokens_estimated: true, ..Usage::default() };
+        if let Some(model) = model {
+            usage.output_tokens = model.max_tokens;
+            usage.model = Some(model.model.clone());
+            self.settings.price(&mut usage);
+        }
+        usage
     }
 
     /// Returns the prompt that a person approved, where it is about the same work.

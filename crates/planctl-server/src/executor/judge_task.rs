@@ -8,7 +8,7 @@ use std::path::Path;
 
 use planctl_config::{Agent, JudgeConfig, ModelConfig, Price};
 use planctl_engine::{
-    Contract, Evidence, Graph, HarnessResult, Inconclusive, Judge, Judgement, NodeId, Usage, Verdict,
+    Budget, Contract, Evidence, Graph, HarnessResult, Inconclusive, Judge, Judgement, NodeId, Usage, Verdict,
 };
 use planctl_harness::{
     ChangeKind, Changes, Checkpoints, ContractRunner, Hearing, JudgeDialogue, JudgePrompt, JudgeSaid,
@@ -19,8 +19,8 @@ use planctl_store::Claimed;
 use super::Executor;
 use super::judge_prompt::ClearedPrompt;
 use crate::node::services::ServiceError;
-use crate::verify::agent_answer::{AgentAnswerError, Question, ask_agent};
-use crate::verify::judge::{ASK_JUDGE, JudgeOrder};
+use crate::verify::agent_answer::{AgentAnswerError, AgentUsage, Question, ask_agent};
+use crate::verify::judge::{ASK_JUDGE, JudgeOrder, JudgeReply};
 use crate::verify::own_process::{NoOutput, last_words, output_of, with_order};
 use crate::workspaces::checkpoints::kept_in;
 
@@ -28,6 +28,8 @@ use crate::workspaces::checkpoints::kept_in;
 const DIFF_BYTES_MAX: usize = 96 * 1024;
 /// The most files that are named to a judge.
 const FILES_MAX: usize = 500;
+/// How many calls of a judge may be lost before its gate is repeated.
+const CALLS_LOST_MAX: u32 = 4;
 
 impl Executor {
     /// Records the files of the workspace before the work, so that a judge can be shown what it changed.
@@ -73,17 +75,13 @@ impl Executor {
         let (HarnessResult::Evidence(mut evidence), Some(judge)) = (found, contract.judge.as_deref()) else {
             return Err(ServiceError::broken("a judge is asked about evidence"));
         };
-        let approved = prompt.approved.clone();
-        let asked = match self.settings.judges.named(&judge.by) {
-            Some(JudgeConfig::Model(model)) => {
-                self.ask_model(runner, judge, model, contract, prompt, cancel).await
+        let hearing = match self.hear(&runner, claimed, judge, contract, &prompt, cancel).await? {
+            Ok(hearing) => hearing,
+            Err(Stopped { usage: None }) => return Ok(HarnessResult::Nothing(Inconclusive::Interrupted)),
+            Err(Stopped { usage: Some(usage) }) => {
+                return Ok(HarnessResult::Nothing(Inconclusive::Unheard { usage }));
             }
-            Some(JudgeConfig::Agent(agent)) => {
-                self.ask_agent(claimed, agent, contract, &prompt, cancel).await
-            }
-            None => Ok(unanswered_hearing(format!("the approved configuration has no judge {:?}", judge.by))),
         };
-        let Ok(hearing) = asked else { return Ok(HarnessResult::Nothing(Inconclusive::Interrupted)) };
         let usage = hearing.usage.map(|mut usage| {
             self.settings.price(&mut usage);
             usage
@@ -102,7 +100,7 @@ impl Executor {
             passes: answer.verdict == JudgeVerdict::Pass,
             reason: masked(&answer.reason),
             quotes: answer.quotes.iter().map(masked).collect(),
-            prompt: approved,
+            prompt: prompt.approved,
             usage,
         }));
         Ok(HarnessResult::Evidence(evidence))
@@ -147,21 +145,84 @@ impl Executor {
         }))
     }
 
-    /// Has a process of its own ask a model.
+    /// Asks until there is an answer, or there will be none. Before each call the most that it may use is stored with the lease of the
+    /// gate, so that a call whose answer is lost counts, whatever ends this process.
+    async fn hear(
+        &self,
+        runner: &ContractRunner,
+        claimed: &Claimed,
+        judge: &Judge,
+        contract: &Contract,
+        prompt: &ClearedPrompt,
+        mut cancel: impl Future<Output = ()> + Unpin,
+    ) -> Result<Result<Hearing, Stopped>, ServiceError> {
+        let Some(by) = self.settings.judges.named(&judge.by) else {
+            let answer = Err(format!("the approved configuration has no judge {:?}", judge.by));
+            return Ok(Ok(Hearing { answer, usage: None }));
+        };
+        let model = match by {
+            JudgeConfig::Model(model) => Some(model),
+            JudgeConfig::Agent(_) => None,
+        };
+        let (mut dialogue, mut lost) = (JudgeDialogue::new(&prompt.prompt), 0);
+        loop {
+            let call = self.expected_use(model, dialogue.tokens());
+            let most = dialogue.usage().map_or(call.clone(), |used| used.and(&call));
+            let called = if is_within(&most, prompt.left) {
+                let Claimed { item, generation, token, .. } = claimed;
+                if !self.store.note_usage(&item.id, *generation, token, &most).await? {
+                    return Ok(Err(Stopped { usage: dialogue.usage().cloned() }));
+                }
+                match by {
+                    JudgeConfig::Model(model) => {
+                        self.ask_model(runner, judge, model, contract, &dialogue, &mut cancel).await
+                    }
+                    JudgeConfig::Agent(agent) => {
+                        let left = left_of(prompt.left, dialogue.usage());
+                        self.ask_agent(claimed, agent, contract, (&dialogue, left), &mut cancel).await
+                    }
+                }
+            } else {
+                Called::Refused("what is left of the budget does not suffice for one more answer".to_owned())
+            };
+            let said = match called {
+                Called::Answered(said) => Ok(said),
+                Called::Stopped => return Ok(Err(Stopped { usage: Some(most) })),
+                Called::Refused(why) => Err(why),
+                Called::Ended { why, usage } => {
+                    dialogue.count(usage);
+                    Err(why)
+                }
+                Called::Lost { why, may_pass } => {
+                    dialogue.count(Some(call));
+                    lost += 1;
+                    if may_pass && lost < CALLS_LOST_MAX {
+                        continue;
+                    }
+                    Err(why)
+                }
+            };
+            if let Some(hearing) = dialogue.handle_answer(said) {
+                return Ok(Ok(hearing));
+            }
+        }
+    }
+
+    /// Has a process of its own ask a model, once.
     async fn ask_model(
         &self,
-        runner: ContractRunner,
+        runner: &ContractRunner,
         judge: &Judge,
         model: &ModelConfig,
         contract: &Contract,
-        prompt: ClearedPrompt,
+        dialogue: &JudgeDialogue<'_>,
         cancel: impl Future<Output = ()>,
-    ) -> Result<Hearing, Stopped> {
+    ) -> Called {
         let key = match model.key_env.as_ref().map(|name| (name, std::env::var(name))) {
             None => None,
             Some((_, Ok(key))) => Some(key.trim().to_owned()),
             Some((name, Err(_))) => {
-                return Ok(unanswered_hearing(format!("{name} is not set where contracts run")));
+                return Called::Refused(format!("{name} is not set where contracts run"));
             }
         };
         let masks = Masks::new(key.iter().map(|key| ("KEY", key.as_str())));
@@ -170,28 +231,29 @@ impl Executor {
             model: model.clone(),
             price: Price::of(&self.settings.prices, &model.model),
             key,
-            prompt: prompt.prompt,
-            left: prompt.left,
+            system: dialogue.system().to_owned(),
+            text: dialogue.text().to_owned(),
         };
         // The model is somewhere else, and the process runs nothing but planctl.
-        let runner = runner.at_node("judge").with_host_network();
+        let runner = runner.clone().at_node("judge").with_host_network();
         let runner = match with_order(runner, ASK_JUDGE, &order, masks) {
             Ok(runner) => runner,
-            Err(what) => return Ok(unanswered_hearing(what)),
+            Err(why) => return Called::Refused(why),
         };
         match output_of(&runner, contract.timeout, cancel).await {
-            Ok(printed) => {
-                let hearing: Result<Hearing, _> = serde_json::from_str(&printed);
-                let mut hearing = hearing
-                    .unwrap_or_else(|error| unanswered_hearing(format!("its answer can't be read: {error}")));
-                if let Some(usage) = &mut hearing.usage {
-                    usage.model.get_or_insert_with(|| model.model.clone());
+            Ok(printed) => match serde_json::from_str(&printed) {
+                Ok(JudgeReply::Answered { text, usage }) => {
+                    Called::Answered(JudgeSaid { text, usage: Some(usage) })
                 }
-                Ok(hearing)
-            }
-            Err(NoOutput::Interrupted) => Err(Stopped),
-            Err(NoOutput::Failed(evidence)) => Ok(unanswered_hearing(last_words(&evidence))),
-            Err(NoOutput::Unrunnable(what)) => Ok(unanswered_hearing(what)),
+                Ok(JudgeReply::Lost { why, may_pass }) => Called::Lost { why, may_pass },
+                Ok(JudgeReply::Refused { why }) => Called::Refused(why),
+                Err(error) => {
+                    Called::Lost { why: format!("its answer can't be read: {error}"), may_pass: false }
+                }
+            },
+            Err(NoOutput::Interrupted) => Called::Stopped,
+            Err(NoOutput::Failed(evidence)) => Called::Lost { why: last_words(&evidence), may_pass: false },
+            Err(NoOutput::Unrunnable(why)) => Called::Refused(why),
         }
     }
 
@@ -201,41 +263,67 @@ impl Executor {
         claimed: &Claimed,
         agent: &Agent,
         contract: &Contract,
-        prompt: &ClearedPrompt,
-        mut cancel: impl Future<Output = ()> + Unpin,
-    ) -> Result<Hearing, Stopped> {
-        let mut dialogue = JudgeDialogue::new(&prompt.prompt);
-        loop {
-            let question = Question {
-                agent,
-                about: "judge",
-                prices: &self.settings.prices,
-                isolation: self.isolation(&claimed.workspace),
-                workspace: Path::new(&claimed.workspace),
-                state_dir: &self.state_dir,
-                prompt: format!("{}\n\n{}", dialogue.system(), dialogue.text()),
-                within: contract.timeout,
-                budget_tokens: prompt.left.tokens,
-                budget_micro_usd: prompt.left.micro_usd,
-            };
-            let said = match ask_agent(question, &self.spawner, &mut cancel).await {
-                Ok(answer) => Ok(JudgeSaid { text: answer.text, usage: answer.usage }),
-                Err(AgentAnswerError::Stopped) => return Err(Stopped),
-                Err(error) => Err(error.to_string()),
-            };
-            if let Some(hearing) = dialogue.handle_answer(said) {
-                return Ok(hearing);
+        (dialogue, left): (&JudgeDialogue<'_>, Budget),
+        cancel: impl Future<Output = ()> + Unpin,
+    ) -> Called {
+        let question = Question {
+            agent,
+            about: "judge",
+            prices: &self.settings.prices,
+            isolation: self.isolation(&claimed.workspace),
+            workspace: Path::new(&claimed.workspace),
+            state_dir: &self.state_dir,
+            prompt: format!("{}\n\n{}", dialogue.system(), dialogue.text()),
+            within: contract.timeout,
+            budget_tokens: left.tokens,
+            budget_micro_usd: left.micro_usd,
+        };
+        match ask_agent(question, &self.spawner, cancel).await {
+            Ok(answer) => Called::Answered(JudgeSaid { text: answer.text, usage: answer.usage }),
+            Err(AgentAnswerError::Stopped) => Called::Stopped,
+            Err(error) => {
+                let usage = match error.usage() {
+                    AgentUsage::None => None,
+                    AgentUsage::Reported(usage) => usage.cloned(),
+                };
+                Called::Ended { why: error.to_string(), usage }
             }
         }
     }
 }
 
-/// The gate was stopped while its judge was asked.
-struct Stopped;
+/// The gate was stopped while its judge was asked, or before.
+struct Stopped {
+    /// The usage of the calls so far, with the most of the one whose answer is lost.
+    usage: Option<Usage>,
+}
 
-fn unanswered_hearing(what: String) -> Hearing {
-    let usage: Option<Usage> = None;
-    Hearing { answer: Err(what), usage }
+/// The result of one call of a judge.
+enum Called {
+    /// It answered.
+    Answered(JudgeSaid),
+    /// The gate was stopped meanwhile.
+    Stopped,
+    /// It was not asked, or did not take the call.
+    Refused(String),
+    /// It ended without an answer, and told what it used.
+    Ended { why: String, usage: Option<Usage> },
+    /// Its answer is lost, and may have been paid for.
+    Lost { why: String, may_pass: bool },
+}
+
+fn left_of(left: Budget, used: Option<&Usage>) -> Budget {
+    let (tokens, micro_usd) = used.map_or((0, 0), |used| (used.tokens(), used.micro_usd.unwrap_or(0)));
+    Budget {
+        tokens: left.tokens.map(|left| left.saturating_sub(tokens)),
+        micro_usd: left.micro_usd.map(|left| left.saturating_sub(micro_usd)),
+        time: left.time,
+    }
+}
+
+fn is_within(usage: &Usage, left: Budget) -> bool {
+    left.tokens.is_none_or(|left| usage.tokens() <= left)
+        && left.micro_usd.is_none_or(|left| usage.micro_usd.unwrap_or(0) <= left)
 }
 
 /// Returns the name under which the files are recorded that a step found: of letters and digits, whatever the node's name is.

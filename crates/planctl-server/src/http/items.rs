@@ -219,5 +219,6 @@ fn usage_of(said: &UsageCall) -> Result<Usage, Problem> {
         micro_usd,
         model: said.model.clone(),
         estimated: said.estimated,
+        tokens_estimated: false,
     })
 }

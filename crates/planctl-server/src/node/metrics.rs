@@ -156,7 +156,7 @@ impl Metrics {
 
     fn count_usage(&self, usage: &Usage) {
         let model = self.model(usage.model.as_deref().unwrap_or("unknown"));
-        let metering = if usage.estimated { "estimated" } else { "reported" };
+        let metering = |is_estimated| if is_estimated { "estimated" } else { "reported" }.to_owned();
         let uncached = usage.input_tokens.saturating_sub(usage.cached_input_tokens);
         let parts =
             [("input", uncached), ("cached", usage.cached_input_tokens), ("output", usage.output_tokens)];
@@ -164,13 +164,12 @@ impl Metrics {
             let labels = vec![
                 ("type", kind.to_owned()),
                 ("model", model.clone()),
-                // Only money is ever estimated.
-                ("metering", "reported".to_owned()),
+                ("metering", metering(usage.tokens_estimated)),
             ];
             self.tokens.get_or_create(&labels).inc_by(tokens);
         }
         if let Some(micro_usd) = usage.micro_usd {
-            let labels = vec![("model", model), ("metering", metering.to_owned())];
+            let labels = vec![("model", model), ("metering", metering(usage.estimated))];
             self.cost.get_or_create(&labels).inc_by(planctl_api::wire::usd(micro_usd));
         }
     }

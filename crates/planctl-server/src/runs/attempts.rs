@@ -111,6 +111,7 @@ impl Attempt {
         self.summary.spent = used.map(|usage| SpentView {
             tokens: usage.tokens(),
             cached_tokens: Some(usage.cached_input_tokens),
+            estimated_tokens: usage.tokens_estimated.then(|| usage.tokens()),
             usd: usd(usage.micro_usd.unwrap_or(0)),
             estimated_usd: usage.estimated.then(|| usd(usage.micro_usd.unwrap_or(0))),
             seconds,

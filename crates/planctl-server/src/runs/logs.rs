@@ -188,6 +188,7 @@ impl Services {
             spent: used.map(|usage| SpentView {
                 tokens: usage.tokens(),
                 cached_tokens: Some(usage.cached_input_tokens),
+                estimated_tokens: usage.tokens_estimated.then(|| usage.tokens()),
                 usd: usd(usage.micro_usd.unwrap_or(0)),
                 estimated_usd: usage.estimated.then(|| usd(usage.micro_usd.unwrap_or(0))),
                 seconds: report.duration.as_secs_f64(),
@@ -229,6 +230,7 @@ impl Services {
                 reason: judgement.reason.clone(),
                 quotes: judgement.quotes.clone(),
                 tokens: judgement.usage.as_ref().map(Usage::tokens),
+                tokens_estimated: judgement.usage.as_ref().is_some_and(|usage| usage.tokens_estimated),
                 usd: judgement.usage.as_ref().and_then(|usage| usage.micro_usd).map(usd),
             }),
         })

@@ -408,7 +408,7 @@ mod tests {
                 output_tokens: 7,
                 micro_usd,
                 model: model.map(str::to_owned),
-                estimated: false,
+                ..Usage::default()
             };
             let said = settings.priced(AgentSaid::Asked { question: String::new(), usage: Some(usage) });
             let AgentSaid::Asked { usage: Some(usage), .. } = said else { panic!("{said:?}") };

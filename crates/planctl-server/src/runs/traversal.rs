@@ -83,6 +83,7 @@ pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[Histo
         spent: SpentView {
             tokens: spent.tokens,
             cached_tokens: None,
+            estimated_tokens: None,
             usd: usd(spent.micro_usd),
             estimated_usd: None,
             seconds: row.time_spent().as_secs_f64(),

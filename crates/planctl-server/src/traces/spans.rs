@@ -279,7 +279,7 @@ impl RunSpans {
                 let name = self.gate_name(graph, &event.at);
                 let mut span = self.span_below_try(graph, name, &event.at, (out_since, line.at), line);
                 let why = match why {
-                    Inconclusive::Interrupted => "interrupted",
+                    Inconclusive::Interrupted | Inconclusive::Unheard { .. } => "interrupted",
                     Inconclusive::ToolMissing { .. } => "a tool is missing",
                     Inconclusive::Unstable { .. } => "the workspace changed",
                     Inconclusive::Unjudged { .. } => "the judge gave no answer",

@@ -1,10 +1,9 @@
-//! The order to a judge that is a model: what the process that asks it reads from its standard input.
+//! The order to a judge that is a model, and the reply of the process that asks it, once.
 
 use std::fmt;
 
 use planctl_config::{ModelConfig, Price};
-use planctl_engine::Budget;
-use planctl_harness::JudgePrompt;
+use planctl_engine::Usage;
 use serde::{Deserialize, Serialize};
 
 /// The word by which this program asks a judge.
@@ -21,10 +20,10 @@ pub struct JudgeOrder {
     pub price: Option<Price>,
     /// Its key.
     pub key: Option<String>,
+    /// The rules.
+    pub system: String,
     /// The question.
-    pub prompt: JudgePrompt,
-    /// The rest of the run's budget, within which it is asked.
-    pub left: Budget,
+    pub text: String,
 }
 
 /// Shows whom it is for without what it is trusted with.
@@ -32,4 +31,29 @@ impl fmt::Debug for JudgeOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JudgeOrder").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// The result of one call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum JudgeReply {
+    /// The model answered.
+    Answered {
+        /// Its answer.
+        text: String,
+        /// The usage of the call.
+        usage: Usage,
+    },
+    /// The answer is lost, and the call may have been paid for.
+    Lost {
+        /// Why.
+        why: String,
+        /// Says that the trouble may have passed.
+        may_pass: bool,
+    },
+    /// The model was not asked, or did not take the call: nothing was used.
+    Refused {
+        /// Why.
+        why: String,
+    },
 }

@@ -68,9 +68,9 @@ pub(crate) async fn output_of(
         | HarnessResult::Conflicted(_)
         | HarnessResult::Begun { .. }
         | HarnessResult::Ended(_)
-        | HarnessResult::Nothing(Inconclusive::Unapproved { .. } | Inconclusive::Unfunded { .. }) => {
-            Err(NoOutput::Unrunnable("it gave no evidence".to_owned()))
-        }
+        | HarnessResult::Nothing(
+            Inconclusive::Unheard { .. } | Inconclusive::Unapproved { .. } | Inconclusive::Unfunded { .. },
+        ) => Err(NoOutput::Unrunnable("it gave no evidence".to_owned())),
     }
 }
 

@@ -78,8 +78,9 @@ impl Ledger {
                 Effect::Arm { .. } | Effect::Disarm(_) => {}
             }
         }
+        // The most that judges may have used whose gates were taken back.
         for (node, usage) in noted {
-            self.charge(&node, &usage);
+            self.add(&node, &usage);
         }
         for fact in &advance.facts {
             if let Fact::AskOpened { node, reason: Reason::Budget, .. } = fact {
@@ -128,9 +129,13 @@ impl Ledger {
                 }
             }
             Event::Clock(ClockEvent::LeaseLost { at, noted, .. }) => {
+                let is_work = self.out.contains_key(&at.node);
                 self.come_back(&at.node);
-                if let Some(usage) = noted {
-                    self.charge(&at.node, usage);
+                match noted {
+                    Some(usage) if is_work => self.charge(&at.node, usage),
+                    // Of the judge of a gate.
+                    Some(usage) => self.add(&at.node, usage),
+                    None => {}
                 }
             }
             Event::Clock(ClockEvent::Overran { at, noted }) => {

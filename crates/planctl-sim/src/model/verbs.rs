@@ -360,12 +360,26 @@ impl Model {
         }
     }
 
-    /// Charges what the worker at a node said so far that it uses, when its work is taken back.
+    /// Charges what the worker at a node said so far that it uses, or what its judge may have used, when the work is taken back.
     pub(super) fn charge_so_far(&mut self, node: &NodeId) {
-        if matches!(self.place(node), NodePosition::WithAgent | NodePosition::Resting)
-            && let Some(usage) = self.so_far.remove(node)
-        {
-            self.charge(node, Some(&usage), Duration::ZERO);
+        match self.place(node) {
+            NodePosition::WithAgent | NodePosition::Resting => {
+                if let Some(usage) = self.so_far.remove(node) {
+                    self.charge(node, Some(&usage), Duration::ZERO);
+                }
+            }
+            NodePosition::WithHarness { .. } => {
+                let usage = self.so_far.remove(node);
+                self.charge_judge(node, usage.as_ref());
+            }
+            NodePosition::Nowhere
+            | NodePosition::InLine
+            | NodePosition::Rehearsed
+            | NodePosition::Saved { .. }
+            | NodePosition::Forking { .. }
+            | NodePosition::Within
+            | NodePosition::WithPerson(..)
+            | NodePosition::Over(_) => {}
         }
     }
 

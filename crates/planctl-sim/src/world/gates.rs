@@ -48,6 +48,7 @@ impl World {
 
     pub(super) fn evaluate(&mut self) -> Result<(), String> {
         let Some(hand) = self.gate.take() else { return Ok(()) };
+        let noted = self.note_most_of_judge(&hand);
         if self.strikes(Trouble::GateLost) {
             self.ends_work(&hand);
             return Ok(());
@@ -55,7 +56,9 @@ impl World {
         let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
         let nothing = |what: &str| what.to_owned();
         let found = if self.strikes(Trouble::GateInterrupted) {
-            HarnessResult::Nothing(Inconclusive::Interrupted)
+            HarnessResult::Nothing(
+                noted.map_or(Inconclusive::Interrupted, |usage| Inconclusive::Unheard { usage }),
+            )
         } else if self.strikes(Trouble::ToolMissing) {
             HarnessResult::Nothing(Inconclusive::ToolMissing { what: nothing("bash") })
         } else if self.strikes(Trouble::WorkspaceUnstable) {
@@ -98,6 +101,22 @@ impl World {
             }
         };
         self.found(hand, found, proof)
+    }
+
+    /// Notes the most that the judge of a gate may use, before it is asked: the gate may be lost, interrupted or taken back.
+    fn note_most_of_judge(&mut self, hand: &Hand) -> Option<Usage> {
+        let contract = self.store.plan().graph.gated(&hand.at.node)?.contract;
+        if contract.judge.is_none() || self.purpose(&hand.item) != Some(Purpose::Verdict) {
+            return None;
+        }
+        let most = truth(self.options.seed, &["most", hand.item.as_str()], hand.generation);
+        let usage = (!most.is_multiple_of(3)).then(|| Usage {
+            output_tokens: most / 3 % 2_000,
+            micro_usd: Some(most / 7 % 20_000),
+            ..Usage::default()
+        })?;
+        self.store.note(&hand.item, hand.generation, usage.clone());
+        Some(usage)
     }
 
     /// Reports the harness's result, and ends unless it keeps its lease; the next item is claimed with it, or left to

@@ -20,9 +20,9 @@ use crate::proof::Proof;
 use crate::rows::{from_json, optional_time_at, records, stored_run, time_at, to_json};
 use crate::store::Store;
 
-/// Reads by the function of migration 0012, which says what it returns.
+/// Reads by the function of migration 0037, which says what it returns.
 pub(crate) const READ: &str = "select seq, chain, head, graph, revision, \"now\", is_ending, nodes, records, generation, item_state, \
-     token_hash, used, is_over, due, noted, lineage from planctl_read_1($1, $2, $3, $4, $5, $6, $7)";
+     token_hash, used, is_over, due, noted, lineage from planctl_read_2($1, $2, $3, $4, $5, $6, $7)";
 pub(crate) const READ_DUPLICATE: &str = "select h.seq, h.name, r.head::text as head from history h join runs r on r.id = h.run \
      where h.run = $1 and h.node = $4 and h.item = $2 and h.generation = $3 and h.kind = 'input' order by h.seq desc limit 1";
 pub(crate) const READ_OWN_COMMAND: &str =

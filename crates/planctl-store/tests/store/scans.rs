@@ -93,7 +93,7 @@ fn calls_of_functions() -> Vec<String> {
         "run_id(200000), 'all', '{}', 'work', null, 'stale', 5",
     ];
     let claims = claims.iter().map(|of| claim(of));
-    let reads = reads.iter().map(|of| format!("select planctl_read_1({of})"));
+    let reads = reads.iter().map(|of| format!("select planctl_read_2({of})"));
     [commit(&[transition()])].into_iter().chain(claims).chain(reads).collect()
 }
 

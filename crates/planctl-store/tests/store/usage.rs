@@ -141,6 +141,33 @@ async fn p15_b5_what_a_worker_used_is_charged_where_its_step_stood_still_for_too
     world.assert_sound(run.id).await;
 }
 
+/// A gate notes the most that its judge may use before it asks.
+#[tokio::test]
+async fn p_71_the_most_of_a_judge_is_charged_where_its_gate_is_lost_or_taken_back() {
+    for is_lost in [true, false] {
+        let world = world(1).await;
+        let run = world.begun().await;
+        let gate = world.gate(run.id).await;
+        let most = Usage { micro_usd: Some(7), tokens_estimated: true, ..tokens(40) };
+        assert!(note(&world, &gate, &most).await);
+        if is_lost {
+            let later = world.an_hour_later().await;
+            let expired = later.expired(&[], 10).await.unwrap().remove(0).unwrap();
+            later.apply(run.id, &expired.event(), &expired.proof(), None).await.unwrap();
+            later.close().await;
+        } else {
+            world.store.apply(run.id, &human(Decision::Pause), &person(None), None).await.unwrap();
+        }
+        let spent = spent(&world, &gate).await;
+        assert_eq!((spent.tokens, spent.micro_usd), (40, 7), "{is_lost}");
+        let sums = world.store.usage_sums(run.id).await.unwrap();
+        assert_eq!(sums[&gate.item.at.node].estimated_tokens, 40, "{is_lost}");
+        let late = world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await;
+        assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+        world.assert_sound(run.id).await;
+    }
+}
+
 /// A plan of two steps and of a plan between them, with a thousand tokens for all.
 fn around_another() -> Graph {
     let budget = Budget { tokens: Some(1000), ..Budget::default() };

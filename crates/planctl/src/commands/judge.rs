@@ -1,13 +1,16 @@
 //! `planctl __judge`: asks a model about the work of a step, as the order on standard input says, and prints what came of it.
+//!
+//! A process makes one call that may be paid for. The node that gave the order stores the most that a call may use before each.
 
+use std::cell::RefCell;
 use std::io::{self, Read as _, Write as _};
 
-use planctl_engine::{Budget, Usage};
-use planctl_harness::{JudgeDialogue, JudgePrompt, JudgeSaid, judge_schema};
-use planctl_planner::{Charge, Prompt, Tokens};
-use planctl_server::judge::JudgeOrder;
+use planctl_engine::Usage;
+use planctl_harness::judge_schema;
+use planctl_planner::{Charge, Prompt};
+use planctl_server::judge::{JudgeOrder, JudgeReply};
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::model::{Account, Model};
 
 /// The largest order.
@@ -16,8 +19,8 @@ const ORDER_BYTES_MAX: u64 = 4 << 20;
 /// Carries the order out, and returns the exit code.
 pub fn main() -> u8 {
     match read_request() {
-        Ok(hearing) => {
-            let printed = io::stdout().write_all(hearing.as_bytes()).and_then(|()| io::stdout().flush());
+        Ok(reply) => {
+            let printed = io::stdout().write_all(reply.as_bytes()).and_then(|()| io::stdout().flush());
             u8::from(printed.is_err())
         }
         Err(why) => {
@@ -33,62 +36,67 @@ fn read_request() -> Result<String, String> {
     io::stdin().take(ORDER_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
     let order: JudgeOrder =
         serde_json::from_slice(&text).map_err(|error| format!("the order can't be read: {error}"))?;
-    let JudgeOrder { name, model, price, key, prompt, left } = order;
-    let model = Model::with_key(&name, &model, price, key).map_err(|failure| failure.message)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("could not start: {error}"))?;
-    let mut dialogue = JudgeDialogue::new(&prompt);
-    let hearing = loop {
-        let said = match suffices(&model, &prompt, dialogue.usage(), left) {
-            true => runtime.block_on(ask_model(&model, dialogue.system(), dialogue.text())),
-            false => Err("what is left of the budget does not suffice for one more answer".to_owned()),
-        };
-        if let Some(hearing) = dialogue.handle_answer(said) {
-            break hearing;
+    let JudgeOrder { name, model, price, key, system, text } = order;
+    let reply = match Model::with_key(&name, &model, price, key) {
+        Ok(model) => runtime.block_on(ask_model(&model, system, text)),
+        Err(failure) => JudgeReply::Refused { why: failure.message },
+    };
+    serde_json::to_string(&reply).map_err(|error| error.to_string())
+}
+
+/// Asks once; a service that takes no calls for now is waited for.
+async fn ask_model(model: &Model, system: String, text: String) -> JudgeReply {
+    let prompt = Prompt { system, text, schema: judge_schema(), name: "judgement" };
+    let (mut account, trouble) = (OneCall::default(), RefCell::new(String::new()));
+    let say = |line: &str| {
+        let (what, _) = line.rsplit_once("; asked again").unwrap_or((line, ""));
+        *trouble.borrow_mut() = what.to_owned();
+    };
+    match model.ask(&prompt, &say, &mut account).await {
+        Ok(answer) => {
+            let tokens = answer.tokens.unwrap_or_default();
+            let usage = Usage {
+                input_tokens: tokens.input,
+                cached_input_tokens: tokens.cached,
+                output_tokens: tokens.output,
+                micro_usd: answer.micro_usd,
+                model: Some(model.model().to_owned()),
+                estimated: answer.micro_usd.is_some(),
+                tokens_estimated: tokens.estimated,
+            };
+            JudgeReply::Answered { text: answer.text, usage }
         }
-    };
-    serde_json::to_string(&hearing).map_err(|error| error.to_string())
+        Err(_) if account.has_refused => JudgeReply::Lost { why: trouble.into_inner(), may_pass: true },
+        Err(failure) if account.is_sent => JudgeReply::Lost { why: failure.message, may_pass: false },
+        Err(failure) => JudgeReply::Refused { why: failure.message },
+    }
 }
 
-/// Says whether what is left of the budget suffices for one more answer, after what the answers before used.
-fn suffices(model: &Model, prompt: &JudgePrompt, used: Option<&Usage>, left: Budget) -> bool {
-    let next = Tokens { input: prompt.tokens(), cached: 0, output: model.tokens_max() };
-    let tokens = used.map_or(0, Usage::tokens).saturating_add(next.input).saturating_add(next.output);
-    let micro_usd = used.and_then(|used| used.micro_usd).unwrap_or(0);
-    let micro_usd = micro_usd.saturating_add(model.cost(next).unwrap_or(0));
-    left.tokens.is_none_or(|left| tokens <= left) && left.micro_usd.is_none_or(|left| micro_usd <= left)
+/// Lets one call be sent whose answer may be lost.
+#[derive(Default)]
+struct OneCall {
+    is_sent: bool,
+    has_refused: bool,
 }
 
-/// Asks once; trouble of the service that passes is waited for.
-async fn ask_model(model: &Model, system: &str, text: &str) -> Result<JudgeSaid, String> {
-    let prompt = Prompt {
-        system: system.to_owned(),
-        text: text.to_owned(),
-        schema: judge_schema(),
-        name: "judgement",
-    };
-    let answer = model.ask(&prompt, &|_| (), &mut ByRun).await.map_err(|failure| failure.message)?;
-    let usage = answer.tokens.map(|tokens| Usage {
-        input_tokens: tokens.input,
-        cached_input_tokens: tokens.cached,
-        output_tokens: tokens.output,
-        micro_usd: answer.micro_usd,
-        ..Usage::default()
-    });
-    Ok(JudgeSaid { text: answer.text, usage })
-}
-
-/// The run counts what its judges used, by their evidence.
-struct ByRun;
-
-impl Account for ByRun {
+impl Account for OneCall {
     async fn enter(&mut self, _most: Charge) -> Result<(), Failure> {
+        if self.is_sent {
+            self.has_refused = true;
+            return Err(Failure::new(Exit::Temporary, "its answer is lost"));
+        }
+        self.is_sent = true;
         Ok(())
     }
 
     async fn strike(&mut self) -> Result<(), Failure> {
+        self.is_sent = false;
         Ok(())
     }
 
-    fn answered(&mut self) {}
+    fn answered(&mut self) {
+        self.is_sent = false;
+    }
 }

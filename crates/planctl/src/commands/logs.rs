@@ -251,8 +251,9 @@ fn spent_words(work: &WorkView) -> String {
 /// Draws a judge's answer: its reason, the lines that it quotes, and what it took.
 fn draw_judgement(judgement: &JudgementView) -> String {
     let said = if judgement.passes { styled(GOOD, "yes") } else { styled(BAD, "no") };
-    let took =
-        judgement.tokens.map(|tokens| format!(" ({} tokens)", show::tokens(tokens))).unwrap_or_default();
+    let estimated = if judgement.tokens_estimated { ", estimated" } else { "" };
+    let took = judgement.tokens.map(|tokens| format!(" ({} tokens{estimated})", show::tokens(tokens)));
+    let took = took.unwrap_or_default();
     let mut text = format!("  judge {}: {said}{took}\n", show::safe(&judgement.by));
     for line in show::plan_block(judgement.reason.trim()).lines() {
         text.push_str(&format!("    {line}\n"));

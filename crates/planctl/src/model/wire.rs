@@ -110,11 +110,11 @@ fn of_messages(value: &Value, name: &str) -> Result<Said, String> {
     let usage = value.get("usage");
     let count = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(Value::as_u64);
     // The form counts tokens from the cache, and those that go into it, beside the input.
-    let tokens = count("input_tokens").map(|input| {
+    let tokens = count("input_tokens").zip(count("output_tokens")).map(|(input, output)| {
         let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
         let cached = read.unwrap_or(0);
         let input = input.saturating_add(cached).saturating_add(written.unwrap_or(0));
-        Tokens { input, cached, output: count("output_tokens").unwrap_or(0) }
+        Tokens { input, cached, output, estimated: false }
     });
     Ok(Said { text, tokens })
 }
@@ -136,10 +136,10 @@ fn of_chat(value: &Value) -> Result<Said, String> {
     let count = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(Value::as_u64);
     let cached =
         usage.and_then(|usage| usage.pointer("/prompt_tokens_details/cached_tokens")).and_then(Value::as_u64);
-    let tokens = count("prompt_tokens").map(|input| Tokens {
-        input,
-        cached: cached.unwrap_or(0),
-        output: count("completion_tokens").unwrap_or(0),
+    let tokens = count("prompt_tokens").zip(count("completion_tokens"));
+    let tokens = tokens.map(|(input, output)| {
+        let cached = cached.unwrap_or(0);
+        Tokens { input, cached, output, estimated: false }
     });
     Ok(Said { text, tokens })
 }

@@ -1,8 +1,10 @@
 //! Judges: a model or an agent that is asked about the work of a step, once its contract has passed (P-71).
 
 use std::fs;
+use std::process::{Child, Stdio};
 
 use planctl_server::testing::TestDatabase;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::home::{Home, KEY, Said, app};
@@ -344,4 +346,100 @@ fn p_71_a_judge_is_not_asked_where_an_answer_may_use_more_than_is_left() {
     assert_eq!(place.service.calls().len(), 1);
     let status = place.json(&["status", "@last", "--json"]);
     assert_eq!(status["steps"][0]["attempts"], 1, "the report was kept: {status}");
+}
+
+impl Place {
+    /// Starts the run of a plan of one step, and returns once its judge is asked.
+    fn start_to_judge(&self, step: &str) -> Child {
+        self.home.write("plans/page.md", &plan(step));
+        let mut command = self.home.command(env!("CARGO_BIN_EXE_planctl"));
+        command.args(["run", "plans/page.md", "--approve", "--no-wait", "--exec", "echo hello >out.txt"]);
+        command.env("PLANCTL_DATABASE_URL", self.database.url());
+        let run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.service.await_calls(1);
+        run
+    }
+
+    /// Returns the tokens that the run counts, and how many of them are an estimate.
+    fn tokens(&self) -> (u64, u64) {
+        let spent = self.json(&["status", "@last", "--json"])["spent"].clone();
+        (spent["tokens"].as_u64().unwrap(), spent["estimated_tokens"].as_u64().unwrap())
+    }
+}
+
+/// The tokens of an answer of the service, and the most that it may write.
+const ANSWER: u64 = 1200;
+const WRITTEN_MAX: u64 = 4000;
+
+#[test]
+fn p_71_a_judge_whose_answer_is_lost_with_planctl_counts_the_most_that_it_may_have_used() {
+    for signal in [Signal::KILL, Signal::INT] {
+        let replies = vec![Reply::Silence, verdict("pass", "It is whole.", &["+hello"])];
+        let place = Place::new(Form::Messages, replies, JUDGES);
+        let mut run = place.start_to_judge(STEP);
+        kill_process(Pid::from_child(&run), signal).unwrap();
+        run.wait().unwrap();
+        let done = place.planctl(&["resume", "@last", "--no-wait"]);
+        assert_eq!(done.code, 0, "{done:?}");
+        assert_eq!(place.service.calls().len(), 2);
+        let (tokens, estimated) = place.tokens();
+        assert_eq!(tokens - ANSWER, estimated, "the answer that came was counted by its service");
+        assert!((WRITTEN_MAX + 300..WRITTEN_MAX + 3000).contains(&estimated), "{estimated}");
+        let status = place.planctl(&["status", "@last"]);
+        assert!(status.out.contains(" estimated)"), "{status:?}");
+        assert_eq!(place.planctl(&["audit", "@last"]).code, 0);
+    }
+}
+
+#[test]
+fn p_71_a_judge_whose_connection_breaks_is_asked_again_and_each_lost_answer_counts() {
+    let replies = vec![
+        Reply::Gone,
+        Reply::Status(500, "x-a: 1", "{\"error\": {\"message\": \"overloaded\"}}"),
+        Reply::Status(429, "retry-after: 0", "{\"error\": {\"message\": \"slow down\"}}"),
+        verdict("pass", "It is whole.", &["+hello"]),
+    ];
+    let place = Place::new(Form::Chat, replies, JUDGES);
+    let run = place.run(STEP, "echo hello >out.txt\n");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(place.service.calls().len(), 4);
+    let (tokens, estimated) = place.tokens();
+    let lost = tokens - ANSWER;
+    assert!((2 * WRITTEN_MAX..3 * WRITTEN_MAX).contains(&lost), "two answers are lost: {lost}");
+    assert_eq!(tokens, estimated, "a sum with an estimate in it is one");
+    let logs = place.planctl(&["logs", "@last"]);
+    assert!(logs.out.contains("judge strict: yes") && logs.out.contains(" tokens, estimated)"), "{logs:?}");
+
+    // A response that can't be read may have been paid for, and is not asked for again.
+    let replies = vec![Reply::Body("{}".to_owned()), verdict("pass", "It is whole.", &["+hello"])];
+    let place = Place::new(Form::Messages, replies, JUDGES);
+    assert_eq!(place.run(STEP, "echo hello >out.txt\n").code, 0);
+    assert!(place.planctl(&["events", "--run", "@last"]).out.contains("its response can't be read"));
+    assert!(place.tokens().1 > WRITTEN_MAX, "{:?}", place.tokens());
+}
+
+#[test]
+fn p_71_the_budget_holds_a_judge_whose_answers_are_lost() {
+    let place = Place::new(Form::Messages, vec![Reply::Gone; 4], JUDGES);
+    let text = plan(STEP).replace("max 100k tokens, $5", "max 12k tokens");
+    place.home.write("plans/page.md", &text);
+    let run =
+        place.planctl(&["run", "plans/page.md", "--approve", "--no-wait", "--exec", "echo hello >out.txt"]);
+    assert_eq!(run.code, 6, "{run:?}");
+    assert_eq!(place.service.calls().len(), 2, "a third answer may use more than is left");
+    assert_eq!(place.json(&["approvals", "--json"])["asks"][0]["kind"], "budget");
+}
+
+#[test]
+fn p_71_a_judge_whose_service_counts_no_tokens_is_counted_by_what_was_said() {
+    let said = json!({ "verdict": "pass", "reason": "It is whole.", "quotes": [] }).to_string();
+    let body = json!({ "choices": [{ "message": { "role": "assistant", "content": said } }] }).to_string();
+    let place = Place::new(Form::Chat, vec![Reply::Body(body)], JUDGES);
+    assert_eq!(place.run(STEP, "echo hello >out.txt\n").code, 0);
+    let (tokens, estimated) = place.tokens();
+    assert_eq!(tokens, estimated);
+    assert!((300..3000).contains(&tokens), "{tokens}");
+    let judgement = place.json(&["logs", "@last", "--json"])["attempts"][0]["gate"]["judgement"].clone();
+    assert_eq!((&judgement["tokens"], &judgement["tokens_estimated"]), (&json!(tokens), &json!(true)));
+    assert!(judgement["usd"].as_f64().unwrap() > 0.0, "{judgement}");
 }

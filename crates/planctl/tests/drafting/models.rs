@@ -52,6 +52,37 @@ fn both_forms_are_spoken_and_their_tokens_and_money_counted() {
     }
 }
 
+/// The tokens of a service that counts none are an estimate, which holds the budget as a count does.
+#[test]
+fn a_service_that_counts_no_tokens_is_held_to_the_budget_by_the_length_of_what_was_said() {
+    let answer = |value: &Value| {
+        let content = value.to_string();
+        Reply::Body(
+            json!({ "choices": [{ "message": { "role": "assistant", "content": content } }] }).to_string(),
+        )
+    };
+    let mut wrong = good();
+    wrong["requirements"] = json!([]);
+    let home = app();
+    let service = Service::start(Form::Chat, vec![answer(&wrong), answer(&good())]);
+    home.models(&[("writer", &service)]);
+    let words = |budget| ["plan", "draft", GOAL, "--model", "writer", "--budget", budget];
+    let held = home.planctl(&words("8000 tokens"));
+    assert_eq!((held.code, service.calls().len()), (6, 1), "{held:?}");
+    assert!(held.err.contains("tokens are used, up to"), "{held:?}");
+    let done = home.planctl(&words("100k tokens, $5"));
+    assert_eq!((done.code, service.calls().len()), (0, 2), "{done:?}");
+    assert!(done.out.contains("2 answers") && done.out.contains(" (estimated)"), "{done:?}");
+    let spent = home.json(&["plan", "draft", GOAL, "--model", "writer", "--json"], 0)["spent"].clone();
+    assert_eq!((&spent["estimated"], &spent["unmetered"]), (&json!(2), &json!(0)), "{spent}");
+    let length = |text: &str| text.len() as u64 / 3;
+    let prompts: u64 = service.calls().iter().map(|call| length(&call.prompt())).sum();
+    assert!(spent["input_tokens"].as_u64().unwrap() >= prompts, "{spent}: {prompts}");
+    let written = length(&wrong.to_string()) + length(&good().to_string());
+    assert_eq!(spent["output_tokens"].as_u64().unwrap(), written, "{spent}");
+    assert!(spent["usd"].as_f64().unwrap() > 0.0, "{spent}");
+}
+
 #[test]
 fn a_service_without_structured_output_is_asked_for_json_in_a_fence() {
     for form in [Form::Messages, Form::Chat] {

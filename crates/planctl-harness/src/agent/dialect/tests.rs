@@ -32,6 +32,7 @@ fn usage(input: u64, cached: u64, output: u64, micro_usd: Option<u64>, model: Op
         micro_usd,
         model: model.map(str::to_owned),
         estimated: false,
+        tokens_estimated: false,
     }
 }
 

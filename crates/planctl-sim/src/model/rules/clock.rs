@@ -82,6 +82,7 @@ impl Model {
                     | NodePosition::Forking { .. }
                     | NodePosition::Within
                     | NodePosition::WithHarness { .. }) => {
+                        self.charge_judge(&at.node, noted.as_ref());
                         self.interrupted(&at.node, place);
                     }
                     NodePosition::Nowhere

@@ -82,6 +82,10 @@ impl Model {
             ) => {
                 match why {
                     Inconclusive::Interrupted => self.interrupted(node, place),
+                    Inconclusive::Unheard { usage } => {
+                        self.charge_judge(node, Some(usage));
+                        self.interrupted(node, place);
+                    }
                     Inconclusive::ToolMissing { .. } | Inconclusive::Unstable { .. } => {
                         self.told_nothing(node, &place);
                     }

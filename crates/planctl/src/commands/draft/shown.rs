@@ -54,6 +54,7 @@ pub(in crate::commands) fn spent_view(spent: Spending) -> DraftSpentView {
     DraftSpentView {
         answers: spent.answers,
         unmetered: spent.unmetered,
+        estimated: spent.estimated,
         input_tokens: spent.tokens.input,
         cached_tokens: spent.tokens.cached,
         output_tokens: spent.tokens.output,
@@ -275,6 +276,11 @@ pub(in crate::commands) fn spent_words(what: &str, spent: &DraftSpentView) -> St
     ));
     if let Some(usd) = spent.usd {
         words.push_str(&format!(", {}", dollars((usd * 1e6).round() as u64)));
+    }
+    if spent.estimated > 0 {
+        let all = spent.estimated == spent.answers;
+        let part = if all { String::new() } else { format!(" for {} of them", spent.estimated) };
+        words.push_str(&format!(" (estimated{part})"));
     }
     if spent.unmetered > 0 {
         words.push_str(&format!(", {} unmetered", spent.unmetered));

@@ -179,6 +179,7 @@ fn charge(usage: Option<&Usage>) -> Charge {
         input: usage.input_tokens,
         cached: usage.cached_input_tokens,
         output: usage.output_tokens,
+        estimated: usage.tokens_estimated,
     });
     Charge { tokens, micro_usd: usage.and_then(|usage| usage.micro_usd) }
 }
@@ -218,7 +219,7 @@ pub fn budget<'m>(
     if budget.time.is_some() {
         return Err(Failure::usage("this budget has no time").help("an agent's time is --within"));
     }
-    let one = Tokens { input: 1, cached: 0, output: 1 };
+    let one = Tokens { input: 1, output: 1, ..Tokens::default() };
     let unpriced = models.into_iter().find(|model| model.cost(one).is_none());
     if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
         let message = format!(

@@ -55,7 +55,7 @@ pub(super) async fn vectors(
         known.extend(batch.iter().map(|text| digest_of_text(text).to_string()).zip(embedded.vectors));
         // First what was paid for, then its price.
         kept.write(&known)?;
-        record.spent.add(embedded.tokens, embedded.micro_usd);
+        record.spent.add(Some(embedded.tokens), embedded.micro_usd);
         own.keep(&*record, asked.goal).await?;
     }
     let mut vectors = Vectors::default();
