@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use planctl_engine::view::strip_terminal_sequences;
+use planctl_view::strip_terminal_sequences;
 
 use crate::wire::{
     AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, ContractView, DayBudgetView, DeadlineView,
@@ -250,7 +250,7 @@ fn of(used: String, limit: Option<String>) -> String {
 
 /// Returns the line of a failed command's output that says why it failed, else the last one that says anything.
 pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
-    planctl_engine::view::telling_line(stderr, stdout)
+    planctl_view::telling_line(stderr, stdout)
 }
 
 /// Returns a budget as people say it.
@@ -362,7 +362,7 @@ pub fn caveat(step: &StepView) -> Option<String> {
 /// Says of a step whose contract passed before the work, too, what its pass is worth.
 pub fn vacuous(state: StepState) -> String {
     match state {
-        StepState::Passed => format!("passed, but {}", planctl_engine::view::VACUOUS),
+        StepState::Passed => format!("passed, but {}", planctl_view::VACUOUS),
         StepState::Pending
         | StepState::Ready
         | StepState::Working

@@ -268,6 +268,26 @@ pub enum Ending {
     NotRun,
 }
 
+impl Ending {
+    /// Says in one line how an evaluation of a contract ended, with the protected files that had changed: `contract exit 1`.
+    pub fn words(self, tampered: &[Tampering]) -> String {
+        if !tampered.is_empty() {
+            let files: Vec<String> =
+                tampered.iter().map(|file| format!("{} {}", file.path, file.change.word())).collect();
+            return format!("protected files were touched: {}", files.join(", "));
+        }
+        match self {
+            Ending::Exited { code } => format!("contract exit {code}"),
+            Ending::Signalled { signal } => format!("contract ended by signal {signal}"),
+            Ending::TimedOut => "contract timed out".to_owned(),
+            Ending::OverLimit { resource, max } => {
+                format!("contract ended by planctl: {}", resource.exceeded(max))
+            }
+            Ending::NotRun => "contract not run".to_owned(),
+        }
+    }
+}
+
 /// A resource of which a contract and all that it starts may use a limited amount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

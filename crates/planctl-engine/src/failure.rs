@@ -113,6 +113,15 @@ pub enum Failing {
 }
 
 impl Failure {
+    /// Says in one line how the attempt failed: `contract exit 1 (denied: Bash(make))`.
+    pub fn words(&self) -> String {
+        let words = self.what.words();
+        match self.denied.as_slice() {
+            [] => words,
+            denied => format!("{words} (denied: {})", denied.join(", ")),
+        }
+    }
+
     /// Describes a failure by what its command printed, and for how long that ran.
     pub fn from_evidence(attempt: Attempt, what: Failing, evidence: &Evidence) -> Failure {
         Failure {
@@ -171,6 +180,47 @@ impl Failing {
             Failing::TooFewTests { .. } => "too_few_tests",
             Failing::Judged { .. } => "judged",
             Failing::NotRed { .. } => "not_red",
+        }
+    }
+
+    /// Says in one line what failed: `contract exit 1`. Conditions of edges read it as `failure_reason`.
+    pub fn words(&self) -> String {
+        match self {
+            Failing::Contract { ending, tampered, .. } => ending.words(tampered),
+            Failing::NotRed { ending, tampered, .. } => {
+                format!("before the work: {}", ending.words(tampered))
+            }
+            Failing::Unconfirmed { by, note } => {
+                let note = note.as_deref().filter(|note| !note.is_empty());
+                let note = note.map(|note| format!(": \"{note}\"")).unwrap_or_default();
+                format!("{by} says that it is not done{note}")
+            }
+            Failing::Unobserved { message } => format!("what was observed does not suffice: {message}"),
+            Failing::TooFewTests { tests: TestCount { passed: 0, least } } => {
+                format!("its reports show no test that passed, and {least} have to")
+            }
+            Failing::TooFewTests { tests: TestCount { passed, least } } => {
+                format!("its reports show {passed} tests that passed, and {least} have to")
+            }
+            Failing::Judged { judgement } => {
+                format!("the judge {} says no: {}", judgement.by, judgement.reason)
+            }
+            Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
+            Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
+            Failing::Undelivered { message } => format!("no worker could run it: {message}"),
+            Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
+            Failing::Inconclusive { message } => format!("the gate was inconclusive: {message}"),
+            Failing::SubPlan { name, end: End::Done } => {
+                format!("its run {name} is done, but its expected effect does not hold")
+            }
+            Failing::SubPlan { name, end } => format!("its run {name} {}", end.words()),
+            Failing::Conflict { branch, files, .. } => {
+                let what = match branch {
+                    Some(branch) => format!("branch {} conflicts with those before it", branch + 1),
+                    None => "the workspace was changed meanwhile and conflicts with the branches".to_owned(),
+                };
+                format!("{what}: {}", files.join(", "))
+            }
         }
     }
 }

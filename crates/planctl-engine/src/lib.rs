@@ -35,7 +35,6 @@ mod scope;
 mod tier;
 mod time;
 mod timer;
-pub mod view;
 
 pub use advance::{Advance, advance, changed_nodes, initial_scope, key_of, match_option, plain_label};
 pub use ask::{AskKind, Reason};

@@ -55,6 +55,18 @@ pub enum End {
     Cancelled,
 }
 
+impl End {
+    /// Returns the words that follow the run's name: `is done`.
+    pub fn words(self) -> &'static str {
+        match self {
+            End::Done => "is done",
+            End::Failed => "failed",
+            End::Aborted => "was aborted",
+            End::Cancelled => "was cancelled",
+        }
+    }
+}
+
 /// How many nodes settled which way; steps only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcomes {

@@ -45,8 +45,6 @@ mod red;
 mod red_first;
 #[path = "conversations/retries.rs"]
 mod retries;
-#[path = "conversations/salute.rs"]
-mod salute;
 #[path = "conversations/script.rs"]
 mod script;
 #[path = "conversations/speech.rs"]
@@ -57,5 +55,3 @@ mod sub_plans;
 mod trouble;
 #[path = "conversations/untrusted.rs"]
 mod untrusted;
-#[path = "conversations/views.rs"]
-mod views;

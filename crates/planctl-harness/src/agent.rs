@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::view::strip_terminal_sequences;
 use planctl_engine::{
     AgentSaid, Circumstances, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Tier,
 };
+use planctl_view::strip_terminal_sequences;
 use tokio::sync::Notify;
 
 pub use self::dialect::tool_in;

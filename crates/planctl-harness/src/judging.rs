@@ -4,8 +4,8 @@
 //! stands between lines with a key that is drawn for this question, and the answer has one form. A text without it is no
 //! answer.
 
-use planctl_engine::view::strip_terminal_sequences;
 use planctl_engine::{Digest, Usage};
+use planctl_view::strip_terminal_sequences;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

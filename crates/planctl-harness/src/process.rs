@@ -40,8 +40,6 @@ pub struct Command {
     pub kept_bytes: usize,
     /// The resources that the command and all that it starts may use.
     pub limits: ResourceLimits,
-    /// Says that it may not gain rights (`sudo`, setuid programs).
-    pub no_new_privileges: bool,
     /// How it is kept apart from the host; `None` is tier 0.
     pub confinement: Option<Confinement>,
     /// Locks that stay held until its whole tree is dead (P9).
@@ -137,7 +135,6 @@ impl Command {
             output_bytes_max: None,
             kept_bytes: KEPT_BYTES,
             limits: ResourceLimits::default(),
-            no_new_privileges: false,
             confinement: None,
             locks: Vec::new(),
         }
@@ -175,7 +172,6 @@ impl Command {
             grace: self.grace,
             grace_if_abandoned: self.grace_if_abandoned,
             limits: self.limits.to_wire(),
-            no_new_privileges: self.no_new_privileges,
             confinement: self.confinement.as_ref().map(Confinement::to_wire).transpose()?,
         })
     }

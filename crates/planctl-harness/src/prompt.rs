@@ -1,7 +1,7 @@
 //! Writes the prompt: the task, what the step subscribes to, what failed before, a person's words (P-49, A29).
 
-use planctl_engine::view::{reason_words, strip_terminal_sequences};
 use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Tampering, Verdict};
+use planctl_view::{reason_words, strip_terminal_sequences};
 
 use crate::context::ContextEntry;
 

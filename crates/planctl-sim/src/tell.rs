@@ -175,9 +175,7 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::SubPlan(plan) => format!("{plan:?}"),
             NodeKind::Join(join) => format!("{join:?}"),
             NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.on_exhausted.word()),
-            NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {
-                planctl_engine::view::kind_word(&node.kind).to_owned()
-            }
+            NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => node.kind.word().to_owned(),
             NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
             NodeKind::Task(task) => {
                 let on_exhausted =

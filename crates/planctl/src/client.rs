@@ -25,10 +25,10 @@ use planctl_api::wire::{
     TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
-use planctl_engine::view::Form;
 use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
 use planctl_server::{Cleaning, ServerNode, ServiceError};
+use planctl_view::Form;
 
 use crate::api::{self, Api};
 use crate::checking::check_failure;

@@ -1,6 +1,6 @@
 //! Draws what workers and contracts wrote: a label stands on each line, so that no line reads as planctl's own.
 
-use planctl_engine::view::strip_terminal_sequences;
+use planctl_view::strip_terminal_sequences;
 
 use crate::show;
 

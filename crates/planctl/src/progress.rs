@@ -5,8 +5,8 @@ mod picture;
 use std::collections::{HashMap, HashSet};
 
 use planctl_api::wire::{EventLine, RunView, StepState};
-use planctl_engine::view::{VACUOUS, strip_terminal_sequences, telling_line};
 use planctl_server::Activity;
+use planctl_view::{VACUOUS, strip_terminal_sequences, telling_line};
 use serde_json::Value;
 
 use crate::attention::Attention;

@@ -1,6 +1,6 @@
 //! The SALUTE report, as JSON says it.
 
-use planctl_engine::view::{Duty, LiveStep, Salute, Who};
+use planctl_view::{Duty, LiveStep, Salute, Who};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

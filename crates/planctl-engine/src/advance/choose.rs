@@ -18,7 +18,6 @@ use crate::ids::NodeId;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::run::Record;
-use crate::view;
 
 use super::option::plain_label;
 use super::{Transition, settle};
@@ -205,7 +204,7 @@ impl<'t> Looks<'t> {
                 let left = settle::attempts_left(self.transition, &self.last).unwrap_or(0);
                 Cow::Owned(left.to_string())
             }
-            "failure_reason" => Cow::Owned(view::failing_line(&self.subject.failure.as_ref()?.what)),
+            "failure_reason" => Cow::Owned(self.subject.failure.as_ref()?.what.words()),
             "failure_class" => Cow::Borrowed(self.subject.failure.as_ref()?.what.word()),
             _ => return None,
         })

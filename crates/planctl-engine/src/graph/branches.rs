@@ -214,7 +214,7 @@ impl Graph {
 
     /// Returns the nodes that ways lead to from the beginning of a branch, up to where it ends; ways out of it are not part
     /// of it.
-    pub(crate) fn branch_from<'g>(
+    pub fn branch_from<'g>(
         &'g self,
         first: &'g NodeId,
         ends_at: impl Fn(&NodeId) -> bool,

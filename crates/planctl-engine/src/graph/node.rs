@@ -94,6 +94,25 @@ pub enum NodeKind {
     },
 }
 
+impl NodeKind {
+    /// Returns the word for what a node of this kind does.
+    pub fn word(&self) -> &'static str {
+        match self {
+            NodeKind::Start => "start",
+            NodeKind::Task(_) => "task",
+            NodeKind::Call(_) => "call",
+            NodeKind::Decision(_) => "decision",
+            NodeKind::Human(_) => "human",
+            NodeKind::Checkpoint => "checkpoint",
+            NodeKind::Fork(_) => "fork",
+            NodeKind::Join(_) => "join",
+            NodeKind::SubPlan(_) => "sub-plan",
+            NodeKind::Escalate { .. } => "escalate",
+            NodeKind::Exit { .. } => "exit",
+        }
+    }
+}
+
 /// Another plan, carried out as a run of its own under this run's claim of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

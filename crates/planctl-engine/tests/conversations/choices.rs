@@ -1,6 +1,6 @@
 //! Which way a run goes where conditions, labels, weights and decisions have a say (DOT 1.4, 1.5; G-05, G-26).
 
-use planctl_engine::{Fact, On, view};
+use planctl_engine::{Fact, On};
 
 use super::script::{facts_after, talk};
 
@@ -105,7 +105,7 @@ fn e10_a_failed_step_never_walks_on_along_an_edge_that_is_for_success() {
 
 #[test]
 fn e15_the_choice_is_a_fact_that_says_what_was_tried_and_why_one_won() {
-    let (graph, facts) = facts_after(
+    let (_, facts) = facts_after(
         "
         plan  a: task  b: task  c: task  a -always?steps.a.exit_code=3-> b  a -on_success-> c
         approved
@@ -116,10 +116,9 @@ fn e15_the_choice_is_a_fact_that_says_what_was_tried_and_why_one_won() {
     );
     let chosen = facts.iter().find_map(|fact| {
         let Fact::EdgeFollowed { from, choosing, .. } = fact else { return None };
-        (from.as_str() == "a").then_some((fact, choosing))
+        (from.as_str() == "a").then_some(choosing.as_deref())
     });
-    let (fact, choosing) = chosen.unwrap();
-    let choosing = choosing.as_deref().unwrap();
+    let choosing = chosen.flatten().unwrap();
     let tried: Vec<_> = choosing
         .tried
         .iter()
@@ -134,7 +133,6 @@ fn e15_the_choice_is_a_fact_that_says_what_was_tried_and_why_one_won() {
         tried,
         [("b", On::Always, Some(("steps.a.exit_code=3", Some("0"), false))), ("c", On::Success, None)]
     );
-    assert_eq!(view::sentence(&graph, fact), "step 1 \"a\" counts as met, so the run went to step 3 \"c\"");
 }
 
 #[test]

@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use planctl_engine::view::{self, Salute};
 use planctl_engine::{
     Effect, End, Event, Fact, Graph, Item, ItemId, NodeId, Purpose, Refusal, Run, RunId, RunStatus, Scope,
     Timestamp, Usage, Work, advance, initial_scope,
@@ -34,12 +33,6 @@ pub fn facts_after(text: &str) -> (Graph, Vec<Fact>) {
     (stage.graph, facts)
 }
 
-/// Plays a conversation and returns the report of the run at its end.
-pub fn salute_after(text: &str) -> Salute {
-    let stage = played(text);
-    view::salute(&stage.graph, &stage.run, &stage.facts, stage.now)
-}
-
 /// Plays a conversation and returns its plan, the run at its end and what followed.
 pub fn scene_after(text: &str) -> (Graph, Run, Vec<Fact>) {
     let stage = played(text);
@@ -47,7 +40,8 @@ pub fn scene_after(text: &str) -> (Graph, Run, Vec<Fact>) {
     (stage.graph, stage.run, facts)
 }
 
-fn played(text: &str) -> Stage {
+/// Plays a conversation and returns all that there is at its end.
+pub fn played(text: &str) -> Stage {
     let mut played = Vec::new();
     let mut expected = Vec::new();
     let mut stage: Option<Stage> = None;
@@ -95,16 +89,16 @@ fn played(text: &str) -> Stage {
     stage.unwrap()
 }
 
-struct Stage {
-    graph: Graph,
-    run: Run,
-    now: Timestamp,
+pub struct Stage {
+    pub graph: Graph,
+    pub run: Run,
+    pub now: Timestamp,
     asks: Vec<ItemId>,
     revision: u32,
     /// The usage that workers have reported so far.
     noted: BTreeMap<NodeId, Usage>,
     history: Vec<(Graph, Event, Timestamp, BTreeMap<NodeId, Usage>)>,
-    facts: Vec<(Timestamp, Fact)>,
+    pub facts: Vec<(Timestamp, Fact)>,
 }
 
 impl Stage {

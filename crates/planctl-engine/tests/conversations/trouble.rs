@@ -1,7 +1,5 @@
 //! Trouble that is nobody's fault: lost workers, our own stops, inconclusive gates, runs that stand still (X-40).
 
-use planctl_engine::view;
-
 use super::script::{scene_after, talk};
 
 #[test]
@@ -94,7 +92,7 @@ fn d9_what_a_worker_was_denied_is_told_with_the_failure_after_it() {
         ",
     );
     let failure = run.record(&"a".into()).unwrap().failure.as_deref().unwrap();
-    assert_eq!(view::failed_line(failure), "contract exit 1 (denied: make)");
+    assert_eq!(failure.words(), "contract exit 1 (denied: make)");
 }
 
 #[test]

@@ -36,7 +36,6 @@ struct Plan<'a> {
     directory: *const c_char,
     streams: [RawFd; 3],
     limits: [(libc::__rlimit_resource_t, Option<u64>); 2],
-    no_new_privileges: bool,
     restrictions: Option<&'a Restrictions>,
     failed: Option<(Stage, c_int)>,
 }
@@ -64,7 +63,6 @@ pub(super) fn start(
             (libc::RLIMIT_FSIZE, request.limits.file_bytes),
             (libc::RLIMIT_NOFILE, request.limits.open_files),
         ],
-        no_new_privileges: request.no_new_privileges,
         restrictions,
         failed: None,
     };
@@ -130,9 +128,6 @@ unsafe fn become_command(plan: &Plan<'_>) -> (Stage, c_int) {
             if libc::setrlimit(resource, &both) < 0 {
                 return (Stage::Prepare, errno());
             }
-        }
-        if plan.no_new_privileges && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 {
-            return (Stage::Prepare, errno());
         }
         if let Some(restrictions) = plan.restrictions
             && let Err(errno) = restrictions.apply()

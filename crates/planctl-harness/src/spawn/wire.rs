@@ -197,8 +197,6 @@ pub(crate) struct Request {
     /// When planctl is gone, how long it may go on, and again between TERM and KILL.
     pub(crate) grace_if_abandoned: Duration,
     pub(crate) limits: Limits,
-    /// Says that neither it nor its children may gain rights (`sudo`, setuid).
-    pub(crate) no_new_privileges: bool,
     pub(crate) confinement: Option<Box<Confinement>>,
 }
 
@@ -293,7 +291,6 @@ mod tests {
             grace: Duration::ZERO,
             grace_if_abandoned: Duration::from_secs(1),
             limits: Limits { memory_bytes: Some(1 << 30), open_files: Some(64), ..Limits::default() },
-            no_new_privileges: true,
             confinement: Some(Box::new(Confinement {
                 has_namespaces: true,
                 has_own_users: true,

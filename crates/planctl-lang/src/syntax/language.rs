@@ -18,4 +18,14 @@ impl Language {
             _ => None,
         }
     }
+
+    /// Returns how a file gives an attribute a value: `max_visits=3`, `"max_visits": 3`.
+    pub(crate) fn attribute(self, name: &str, value: &str) -> String {
+        let is_number = value == "N" || value.bytes().all(|byte| byte.is_ascii_digit());
+        match self {
+            Language::Dot => format!("`{name}={value}`"),
+            Language::Json if is_number => format!("`\"{name}\": {value}`"),
+            Language::Json => format!("`\"{name}\": \"{value}\"`"),
+        }
+    }
 }

@@ -31,10 +31,10 @@ pub(crate) use masked::{Lost, masked, only_looks};
 pub(crate) use needed::{Need, needed};
 pub(crate) use patterns::{Doubt, doubtful};
 pub(crate) use status::{Status, status};
-pub use tools::{TOOLS, Tool};
 
 use programs::Program;
 pub(crate) use programs::{Call, Trait, all_commands, arguments, brings, calls, is_here, wrapped_commands};
+pub use programs::{Reads, reading_programs};
 pub use walk::{commands, each_simple};
 pub(crate) use walk::{each, each_list};
 

@@ -127,6 +127,10 @@ fn x_19_a_script_that_is_fed_to_a_shell_is_read_as_any_other() {
             "bash <<'EOF'\ntest -s f || true\nEOF",
             "sh -s <<'EOF'\ngrep -q x f\nexit 0\nEOF",
             "bash <<\"EOF\"\npytest\necho ok\nEOF",
+            "/bin/bash <<'EOF'\ntest -s f || true\nEOF",
+            "/usr/bin/sh -s <<'EOF'\npytest\necho ok\nEOF",
+            "/bin/bash -c 'pytest || true'",
+            "ksh -c 'pytest || true'",
         ],
         P104,
     );
@@ -137,6 +141,7 @@ fn x_19_a_script_that_is_fed_to_a_shell_is_read_as_any_other() {
             "bash -e <<'EOF'\ntest -s f\ntrue\nEOF",
             "bash -euo pipefail -c 'test -s f; true'",
             "bash -ec 'test -s f; true'",
+            "/bin/bash -ec 'test -s f; true'",
             "set -e\neval 'test -s f; true'",
             "bash check.sh <<'EOF'\ntrue\nEOF",
             "bash -c 'test -s f' <<'EOF'\ntrue\nEOF",
@@ -156,6 +161,7 @@ fn x_19_asserts_that_python_is_told_to_leave_out_are_found() {
             "python -OO - <<'EOF'\nimport f\nassert f.x\nEOF",
             "PYTHONOPTIMIZE=1 python3 -c 'import f; assert(f.x)'",
             "timeout 60 env PYTHONOPTIMIZE=2 python3.12 -c 'assert 0'",
+            "/opt/pypy/bin/pypy3.10 -O -c 'assert 0'",
         ],
         P104,
     );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planctl_lang::{Look, TOOLS, Unseen, deciding};
+use planctl_lang::{Look, Unseen, deciding, reading_programs};
 
 /// A workspace with these files.
 struct Files(BTreeMap<&'static str, &'static str>);
@@ -291,14 +291,14 @@ fn the_table_of_tools_is_the_documentations() {
         let name = |name: &&str| if name.contains(' ') { (*name).to_owned() } else { format!("`{name}`") };
         names.iter().map(name).collect::<Vec<_>>().join(", ")
     };
-    for tool in TOOLS {
+    for (calls, tool) in reading_programs() {
         let mut fixed = listed(tool.fixed);
         if !tool.above.is_empty() {
             let comma = if fixed.is_empty() { "" } else { ", " };
             fixed.push_str(&format!("{comma}{}, in the folders above too", listed(tool.above)));
         }
         let verbs = if tool.verbs.is_empty() { String::new() } else { format!(" {}", tool.verbs.join(", ")) };
-        let programs: Vec<String> = tool.programs.iter().map(|name| format!("`{name}`")).collect();
+        let programs: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
         let (kept, also, why) = (listed(tool.kept), tool.also, tool.why);
         table.push_str(&format!("| {}{verbs} | {kept} | {fixed} | {also} | {why} |\n", programs.join(", ")));
     }

@@ -345,6 +345,30 @@ fn g02_a_start_with_an_action_is_warned_about() {
 }
 
 #[test]
+fn hints_about_a_file_of_json_are_written_as_json() {
+    let text = r#"{"graph": {"start": "a", "nodes": {
+        "a": {"action": "x", "contract": "make", "goal_gate": true}, "c": {"type": "call"}, "p": {"type": "sub_plan"},
+        "h": {"action": "x"}, "i": {"action": "x", "contract": "make"}, "dead": {"action": "x", "contract": "make"},
+        "done": {"type": "exit"}, "bad": {"type": "exit", "result": "failed"}, "worse": {"type": "exit", "result": "failed"}},
+        "edges": [{"from": "a", "to": "c", "condition": "on_success"}, {"from": "a", "to": "c", "condition": "on_retry"},
+        {"from": "c", "to": "p"}, {"from": "p", "to": "h"}, {"from": "h", "to": "i", "condition": "on_success"},
+        {"from": "i", "to": "h", "condition": "on_fail"}, {"from": "i", "to": "done", "condition": "on_success"},
+        {"from": "h", "to": "bad", "condition": "on_fail"}, {"from": "c", "to": "worse", "condition": "on_fail"},
+        {"from": "p", "to": "dead", "condition": "on_fail"}]}}"#;
+    let found = found(text, Language::Json);
+    let of = |code: Code| found.iter().any(|found| found.code == code);
+    for code in [Code::P009, Code::P010, Code::P306, Code::P307, Code::P309, Code::P312, Code::P317] {
+        assert!(of(code), "{code:?}: {found:?}");
+    }
+    let helps: Vec<&str> = found.iter().filter_map(|found| found.help.as_deref()).collect();
+    let as_dot = |help: &&&str| {
+        let mut pairs = help.split('=').map(|part| part.ends_with(|end: char| end.is_ascii_lowercase()));
+        help.contains('=') && pairs.any(|names| names)
+    };
+    assert_eq!(helps.iter().find(as_dot), None);
+}
+
+#[test]
 fn g06_an_escalation_of_a_library_says_its_reason_and_its_pace_level() {
     let escalation = |said: &str| {
         format!(

@@ -400,6 +400,7 @@ fn g_09_an_edge_without_a_condition_is_always_followed() {
 fn g_11_a_plan_has_steps_or_a_graph_and_not_both() {
     let both = json(r#"{"steps": [], "graph": {}}"#);
     assert_eq!(both.of(Code::P009), [("\"steps\"", "the plan has both `steps` and `graph`")]);
+    assert_eq!(both.of(Code::P306), [], "what a graph lacks is no matter until one of them is kept");
     assert_eq!(json("{}").of(Code::P009), [("{", "the plan has neither `steps` nor `graph`")]);
 }
 

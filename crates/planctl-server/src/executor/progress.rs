@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::Attempt;
-use planctl_engine::view::strip_terminal_sequences;
 use planctl_harness::tool_in;
+use planctl_view::strip_terminal_sequences;
 
 /// The work or gate that is under way in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::view::{so_far, so_far_facts};
 use planctl_engine::{Brief, Budget, Failure, Role, Task, Timestamp};
 use planctl_harness::{Assignment, Masks, PromptParts, assemble, brief_file_work};
 use planctl_store::{Claimed, Store, WORK_GRACE};
+use planctl_view::{so_far, so_far_facts};
 
 use crate::executor::context::context_of;
 use crate::node::services::ServiceError;

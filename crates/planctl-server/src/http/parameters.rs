@@ -1,7 +1,7 @@
 //! The parameters of routes, in path, query and head: the type of each, for the parser and for the OpenAPI document.
 
-use planctl_engine::view::Form;
 use planctl_store::RequestKey;
+use planctl_view::Form;
 use serde_json::{Value, json};
 
 use planctl_api::wire::RunState;

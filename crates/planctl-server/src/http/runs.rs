@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use planctl_engine::RunId;
-use planctl_engine::view::Form;
 use planctl_store::WantedRuns;
+use planctl_view::Form;
 
 use super::guard::{Peer, Standing, inside_worker_problem};
 use super::parameters::{

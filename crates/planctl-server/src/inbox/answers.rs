@@ -4,7 +4,7 @@ use planctl_api::Next;
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AnswerView, Decided, moment};
 use planctl_config::{Config, keys_that_differ};
-use planctl_engine::{Actor, Answer, AskKind, Budget, BudgetPart, DayScope, Decision, Fact, Refusal, view};
+use planctl_engine::{Actor, Answer, AskKind, Budget, BudgetPart, DayScope, Decision, Fact, Refusal};
 use planctl_lang::budget_words;
 use planctl_store::{AskRow, DayRaise, NewVote, RunRow, Said, StoreError};
 
@@ -79,7 +79,7 @@ impl Services {
         let answers = row.ask.kind.answers_for_failure(row.ask.failure.as_deref());
         if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
-                what: format!("answer ask {id} with {word}: it is {}", view::ask_name(row.ask.kind)),
+                what: format!("answer ask {id} with {word}: it is {}", planctl_view::ask_name(row.ask.kind)),
                 next: Next::AnswerAsk { ask: id, answers: answers.iter().map(ToString::to_string).collect() },
             });
         }

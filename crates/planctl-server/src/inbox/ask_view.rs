@@ -3,7 +3,7 @@
 use planctl_api::wire::{
     AnswerView, AskView, DeadlineView, FailureView, ShortfallView, StepName, moment, usd,
 };
-use planctl_engine::{AskKind, BudgetPart, Failure, Graph, NodeKind, Shortfall, view};
+use planctl_engine::{AskKind, BudgetPart, Failure, Graph, NodeKind, Shortfall};
 use planctl_store::{AskDeadline, AskRow};
 
 use super::options::option_views;
@@ -69,25 +69,25 @@ fn default_answer(row: &AskRow, graph: &Graph) -> Option<String> {
 
 /// Says in one line what is asked.
 fn asks_line(row: &AskRow, graph: &Graph) -> String {
-    let name = view::node_name(graph, &row.at.node);
+    let name = planctl_view::node_name(graph, &row.at.node);
     match row.ask.kind {
         AskKind::Plan => match graph.task_count() {
             1 => format!("approve 1 step of \"{}\"", graph.title()),
             count => format!("approve {count} steps of \"{}\"", graph.title()),
         },
         AskKind::Budget | AskKind::Day => {
-            let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
+            let short = row.ask.shortfall.as_ref().map(planctl_view::shortfall_line).unwrap_or_default();
             format!("{name}: {short}")
         }
         AskKind::Effect => {
             let why = row.ask.message.as_deref().unwrap_or_default();
-            format!("{name}: {}: {why}", view::reason_words(row.ask.reason))
+            format!("{name}: {}: {why}", planctl_view::reason_words(row.ask.reason))
         }
         AskKind::Prompt => {
             let about = row.ask.prompt.as_deref().map(|prompt| {
                 format!(": about {} tokens to {} ({})", prompt.tokens, prompt.by, prompt.model)
             });
-            format!("{name}: {}{}", view::reason_words(row.ask.reason), about.unwrap_or_default())
+            format!("{name}: {}{}", planctl_view::reason_words(row.ask.reason), about.unwrap_or_default())
         }
         AskKind::Choice | AskKind::Synthesis => {
             format!("{name}: {}", row.ask.message.clone().unwrap_or_default())
@@ -106,14 +106,14 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
         }
         AskKind::Escalation => {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
-            format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
+            format!("{name}: {}{}", planctl_view::reason_words(row.ask.reason), failed.unwrap_or_default())
         }
     }
 }
 
 /// Says what an ask is about without the step's name, which a table has in a column of its own.
 fn about_line(row: &AskRow, graph: &Graph) -> String {
-    let name = view::node_name(graph, &row.at.node);
+    let name = planctl_view::node_name(graph, &row.at.node);
     let whole = match (row.ask.kind, row.ask.failure.as_deref()) {
         (AskKind::Escalation, Some(failure)) => failure_line(failure),
         _ => asks_line(row, graph),
@@ -141,7 +141,7 @@ pub(super) fn failure_view(failure: &Failure) -> FailureView {
     };
     FailureView {
         attempt: failure.attempt.number(),
-        what: view::failed_line(failure),
+        what: failure.words(),
         tampered: files,
         stdout_tail: failure.stdout.tail.clone(),
         stderr_tail: failure.stderr.tail.clone(),

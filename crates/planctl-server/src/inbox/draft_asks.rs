@@ -5,7 +5,7 @@ use planctl_api::wire::draft_asks::{DraftAskCall, DraftAsksCall, DraftAsksView, 
 use planctl_api::wire::{AnswerView, AskPage, AskView, Decided, HeldPromptView, OptionView, moment};
 use planctl_api::{Next, words};
 use planctl_config::Config;
-use planctl_engine::{Answer, AskKind, Digest, PromptToJudge, view};
+use planctl_engine::{Answer, AskKind, Digest, PromptToJudge};
 use planctl_lang::{digest_of_text, slug};
 use planctl_store::{DraftAsk, DraftAskRow, NewDraftAnswer, NewDraftAsk, NewDraftAsks};
 
@@ -95,7 +95,7 @@ impl Services {
                 what: format!(
                     "answer ask {id} with {}: it is {}",
                     answer.word(),
-                    view::ask_name(row.ask.kind)
+                    planctl_view::ask_name(row.ask.kind)
                 ),
                 next: Next::AnswerAsk { ask: id, answers: takes.iter().map(ToString::to_string).collect() },
             });

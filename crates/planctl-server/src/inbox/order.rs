@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use planctl_api::wire::BlocksView;
-use planctl_engine::{NodeId, RunId, view};
+use planctl_engine::{NodeId, RunId};
 use planctl_store::{AskRow, WaitingAsk, WaitingRun};
 
 use crate::node::services::{ServiceError, Services};
@@ -87,7 +87,7 @@ fn blocked_by(waiting: &BTreeMap<RunId, WaitingRun>, run: RunId, node: &NodeId) 
     let mut at = Some((run, node));
     while let Some((of, node)) = at.and_then(|(run, node)| Some((waiting.get(&run)?, node))) {
         blocks.runs += 1 + of.behind;
-        blocks.steps += view::steps_waiting(&of.graph, node, &of.settled);
+        blocks.steps += planctl_view::steps_waiting(&of.graph, node, &of.settled);
         at = of.around.as_ref().map(|(run, node)| (*run, node));
     }
     blocks

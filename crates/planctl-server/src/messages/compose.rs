@@ -12,7 +12,7 @@ use planctl_api::wire::messages::{MessageAsk, MessageView};
 use planctl_api::wire::{AskView, DeadlineView};
 use planctl_api::{Next, words};
 use planctl_config::{ChannelConfig, MessageEvent};
-use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, Timestamp, view};
+use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, Timestamp};
 use planctl_lang::printable;
 use planctl_store::{AskRow, Follows, NewMessage, RunRow, StoreError, ToChannel, Untold, WorkspaceId};
 
@@ -234,7 +234,8 @@ impl Composer {
         let graph = store.graph_of(&run).await?;
         let facts = store.newest_facts(run.id, FACTS_LOOKED_AT).await?;
         let last = facts.iter().rev().find(|fact| is_end(fact));
-        let sentence = last.map_or_else(|| "it is over".to_owned(), |fact| view::sentence(&graph, fact));
+        let sentence =
+            last.map_or_else(|| "it is over".to_owned(), |fact| planctl_view::sentence(&graph, fact));
         let mut message = self.of_run(&run, &graph, event, &format!("{}: {sentence}", run.name));
         if let Some(Fact::PlanFailed { node, .. }) = last {
             message.lines = self.lines_of(run.id, node).await?;
@@ -468,7 +469,7 @@ fn beginning(text: &str) -> Vec<String> {
 /// Returns the last lines of what a program said, on standard error where it said something there.
 fn last_lines(stderr: &Excerpt, stdout: &Excerpt) -> Vec<String> {
     let said = if stderr.tail.trim().is_empty() { stdout } else { stderr };
-    let plain = view::strip_terminal_sequences(&said.tail);
+    let plain = planctl_view::strip_terminal_sequences(&said.tail);
     let lines: Vec<&str> = plain.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES_MAX)..].iter().map(|text| line(text)).collect()
 }

@@ -3,7 +3,7 @@
 use planctl_api::wire::{AttemptSummary, SpentView, usd};
 use planctl_engine::{
     AgentEvent, AgentSaid, Event, Evidence, Failing, Failure, HarnessEvent, HarnessResult, Node, Report,
-    Usage, Verdict, view,
+    Usage, Verdict,
 };
 
 use crate::runs::sentences::last_line;
@@ -118,7 +118,7 @@ impl Attempt {
             unmetered: 0,
         });
         self.summary.estimated = used.is_some_and(|usage| usage.estimated);
-        self.report = view::strip_terminal_sequences(&report.text.tail).into_owned();
+        self.report = planctl_view::strip_terminal_sequences(&report.text.tail).into_owned();
     }
 
     fn judge(&mut self, verdict: Verdict, evidence: &Evidence, attempt: planctl_engine::Attempt) {
@@ -135,7 +135,7 @@ impl Printed {
     /// Reads the ends of both streams, errors first, as people read them.
     fn of(evidence: &Evidence) -> Printed {
         let both = [&evidence.stderr, &evidence.stdout];
-        let plain = both.map(|excerpt| view::strip_terminal_sequences(&excerpt.tail));
+        let plain = both.map(|excerpt| planctl_view::strip_terminal_sequences(&excerpt.tail));
         let lines = plain.iter().flat_map(|text| text.lines()).map(str::trim_end);
         let lines: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
         Printed { numberless: lines.iter().map(|line| numberless(line)).collect(), lines }

@@ -1,7 +1,7 @@
 //! Where the branches of a run stand, and why it took the ways it took, as programs read it.
 
-use planctl_engine::view::{self, Choice, Joining, Stands};
 use planctl_engine::{JoinPolicy, NodeId, Signal};
+use planctl_view::{Choice, Joining, Stands};
 
 use planctl_api::wire::{BranchState, BranchView, ChoiceView, JoinView, LookedView, WeighedView};
 
@@ -53,7 +53,7 @@ pub(crate) fn choice_view(seq: u64, choice: Choice) -> ChoiceView {
             Signal::Retry => "retry".to_owned(),
             Signal::Exhausted => "exhausted".to_owned(),
         },
-        by: view::decider_word(choice.by).to_owned(),
+        by: planctl_view::decider_word(choice.by).to_owned(),
         looked: looked.collect(),
     }
 }

@@ -7,11 +7,11 @@ use planctl_api::wire::{
     AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, Paged, SaluteView,
     StepState, StepView, TraversalView, WhyView, moment,
 };
-use planctl_engine::view::{Form, Scene};
-use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, hex, view};
+use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, hex};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, RunRow, Said, StoreError, WantedRuns};
+use planctl_view::{Form, Scene};
 
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
@@ -30,7 +30,7 @@ impl Services {
         let shown = self.shown(run).await?;
         let (facts, _) = self.newest_facts(run).await?;
         let row = &shown.view.run;
-        let mut salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
+        let mut salute = planctl_view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
         salute.time.active = row.time_spent();
         salute.equipment.spent.time = row.time_spent();
         Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
@@ -99,7 +99,7 @@ impl Services {
             is_cut,
             manual: &manual,
         };
-        let text = view::context(&scene, form);
+        let text = planctl_view::context(&scene, form);
         Ok(ContextView { run: row.name.clone(), form: form.word().to_owned(), text })
     }
 
@@ -125,15 +125,15 @@ impl Services {
             let seq = u64::try_from(line.seq).unwrap_or(0);
             let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node.id);
             let is_own = fact.node() == Some(&node.id);
-            if (is_own || leads_here) && !view::is_echo(&shown.graph, fact) {
+            if (is_own || leads_here) && !planctl_view::is_echo(&shown.graph, fact) {
                 because.push(BecauseView {
                     seq,
                     at: moment(line.at),
                     attempt: if is_own { attempt_of(fact) } else { None },
-                    text: view::sentence(&shown.graph, fact),
+                    text: planctl_view::sentence(&shown.graph, fact),
                 });
             }
-            if let Some(choice) = view::choice(&shown.graph, fact).filter(|_| is_own) {
+            if let Some(choice) = planctl_view::choice(&shown.graph, fact).filter(|_| is_own) {
                 choices.push(branches::choice_view(seq, choice));
             }
         }

@@ -1,8 +1,6 @@
 //! The lines of a run's history as sentences for people.
 
-use planctl_engine::{
-    AgentSaid, Event, Evidence, Excerpt, Graph, HarnessResult, NodeId, Overrun, Verdict, view,
-};
+use planctl_engine::{AgentSaid, Event, Evidence, Excerpt, Graph, HarnessResult, NodeId, Overrun, Verdict};
 use planctl_store::{HistoryLine, Said};
 
 use crate::runs::words::{ending_words, evidence_words, quoted};
@@ -10,14 +8,14 @@ use crate::runs::words::{ending_words, evidence_words, quoted};
 /// Says what a line of history means; nothing where only planctl needs it, since a fact after it says the same.
 pub(super) fn sentence(graph: &Graph, line: &HistoryLine) -> Option<String> {
     match &line.said {
-        Said::Fact(fact) if view::is_echo(graph, fact) => None,
-        Said::Fact(fact) => Some(view::sentence(graph, fact)),
+        Said::Fact(fact) if planctl_view::is_echo(graph, fact) => None,
+        Said::Fact(fact) => Some(planctl_view::sentence(graph, fact)),
         Said::Input(input) => input_sentence(graph, &input.event),
     }
 }
 
 fn input_sentence(graph: &Graph, event: &Event) -> Option<String> {
-    let name = |node: &NodeId| view::node_name(graph, node);
+    let name = |node: &NodeId| planctl_view::node_name(graph, node);
     match event {
         Event::Agent(event) => {
             let who = format!("the worker of {}", name(&event.at.node));
@@ -72,11 +70,11 @@ fn input_sentence(graph: &Graph, event: &Event) -> Option<String> {
 
 /// Returns the line of a contract's output that says why it failed.
 fn telling_line(evidence: &Evidence) -> Option<String> {
-    view::telling_line(&evidence.stderr.tail, &evidence.stdout.tail)
+    planctl_view::telling_line(&evidence.stderr.tail, &evidence.stdout.tail)
 }
 
 /// Returns the last line that somebody said.
 pub(super) fn last_line(text: &Excerpt) -> Option<String> {
-    let plain = view::strip_terminal_sequences(&text.tail);
+    let plain = planctl_view::strip_terminal_sequences(&text.tail);
     plain.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }

@@ -11,7 +11,7 @@ use planctl_api::wire::{
 use planctl_config::Agent;
 use planctl_engine::{
     AskKind, End, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
-    RunStatus, Scope, Spent, Verdict, Work, view,
+    RunStatus, Scope, Spent, Verdict, Work,
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
 
@@ -167,7 +167,7 @@ impl Shown {
             number,
             title: node.title.clone(),
             node: node.id.as_str().to_owned(),
-            kind: view::kind_word(&node.kind).to_owned(),
+            kind: node.kind.word().to_owned(),
             role: self.role_of(node, record).to_owned(),
             state,
             attempts: u32::from(tally.attempt.number()),
@@ -245,7 +245,7 @@ impl Shown {
     /// Returns where branches meet that are still under way.
     fn joins(&self) -> Vec<JoinView> {
         let title = |join: &NodeId| self.graph.node(join).map_or(String::new(), |node| node.title.clone());
-        let joining = view::open_joins(&self.graph, &self.loaded());
+        let joining = planctl_view::open_joins(&self.graph, &self.loaded());
         joining
             .into_iter()
             .map(|joining| branches::join_view(joining.clone(), title(&joining.join)))
@@ -345,7 +345,7 @@ impl Shown {
                         .failure
                         .as_deref()
                         .filter(|_| record.state.outcome() == Some(Outcome::Failed))?;
-                    Some(format!("{}: {}", view::node_name(&self.graph, node), failure_line(failure)))
+                    Some(format!("{}: {}", planctl_view::node_name(&self.graph, node), failure_line(failure)))
                 });
                 match end {
                     // The database counts what a run that is done rests on.

@@ -1,8 +1,8 @@
 //! Where a run is on its way, put together from its records and the newest lines of its history.
 
-use planctl_engine::view::{self, PATH_MAX};
 use planctl_engine::{Fact, Graph, Run, Verdict};
 use planctl_store::{HistoryLine, RunRow, Said};
+use planctl_view::PATH_MAX;
 
 use planctl_api::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, VisitedView, moment, usd};
 
@@ -20,7 +20,7 @@ pub(crate) fn view(
     history: (&[HistoryLine], &[HistoryLine]),
 ) -> TraversalView {
     let (first, newest) = history;
-    let way = view::traversal(graph, run, &facts(newest));
+    let way = planctl_view::traversal(graph, run, &facts(newest));
     let turn = run.head.transitions;
     let mut events = events(row, graph, newest, turn);
     let is_move = |event: &&TraversalEvent| matches!(event.kind.as_str(), "node_entered" | "edge_followed");
@@ -60,9 +60,9 @@ pub(crate) fn view(
 /// Shows what a run is resumed from.
 pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[HistoryLine]) -> CheckpointView {
     let facts = facts(newest);
-    let way = view::traversal(graph, run, &facts);
+    let way = planctl_view::traversal(graph, run, &facts);
     let names = |ids: &[planctl_engine::NodeId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
-    let sentences = facts.iter().map(|fact| view::sentence(graph, fact));
+    let sentences = facts.iter().map(|fact| planctl_view::sentence(graph, fact));
     let mut logs: Vec<String> = sentences.collect();
     logs.drain(..logs.len().saturating_sub(PATH_MAX));
     let of_nodes = way.visited.iter().map(|(id, node)| (id.as_str().to_owned(), node));

@@ -3,7 +3,7 @@
 
 use planctl_api::words;
 use planctl_engine::{
-    Answer, Contract, Decision, End, Event, Graph, HumanEvent, Node, NodeId, Outcomes, RunStatus, view,
+    Answer, Contract, Decision, End, Event, Graph, HumanEvent, Node, NodeId, Outcomes, RunStatus,
 };
 use planctl_store::{RunRow, Said, StoreError, Unproved};
 
@@ -92,5 +92,5 @@ fn done_line(settled: Outcomes, unproved: Unproved) -> String {
     ];
     let said = parts.into_iter().filter(|(count, _)| *count > 0);
     let said: String = said.map(|(count, how)| format!(", of which {count} {how}")).collect();
-    view::outcomes_line(settled) + &said
+    planctl_view::outcomes_line(settled) + &said
 }

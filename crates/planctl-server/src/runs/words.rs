@@ -1,7 +1,7 @@
 //! Words and views of how steps ended, wherever they are shown.
 
 use planctl_api::wire::TamperView;
-use planctl_engine::{End, Ending, Evidence, Verdict, view};
+use planctl_engine::{End, Ending, Evidence, Verdict};
 
 /// The most characters of a stranger's text within a line.
 const QUOTED_CHARACTERS_MAX: usize = 160;
@@ -57,7 +57,7 @@ pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
 
 /// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
 pub(crate) fn quoted(text: &str) -> String {
-    let text = view::strip_terminal_sequences(text);
+    let text = planctl_view::strip_terminal_sequences(text);
     let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     format!("\"{}{more}\"", cut.replace('"', "'"))
@@ -65,11 +65,11 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Says in one line how an attempt failed, with the line of its output that says why.
 pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
-    let line = view::strip_terminal_sequences(&view::failed_line(failure)).into_owned();
+    let line = planctl_view::strip_terminal_sequences(&failure.words()).into_owned();
     if !failure.tampered().is_empty() {
         return line;
     }
-    match view::telling_line(&failure.stderr.tail, &failure.stdout.tail) {
+    match planctl_view::telling_line(&failure.stderr.tail, &failure.stdout.tail) {
         Some(reason) => format!("{line} {}", quoted(&reason)),
         None => line,
     }

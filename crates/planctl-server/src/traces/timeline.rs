@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planctl_api::wire::{BarKind, TimelineBar, TimelineLane};
-use planctl_engine::{Graph, Node, NodeId, Timestamp, view};
+use planctl_engine::{Graph, Node, NodeId, Timestamp};
 use planctl_store::{HistoryLine, RunRow};
 
 use super::span::{Span, Value};
@@ -60,7 +60,7 @@ fn lane(graph: &Graph, node: &NodeId, bars: Vec<TimelineBar>) -> TimelineLane {
         title: match graph.node(node) {
             Some(_) if node == graph.start() => "The plan's approval".to_owned(),
             Some(node) => node.title.clone(),
-            None => view::node_name(graph, node),
+            None => planctl_view::node_name(graph, node),
         },
         bars,
     }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::view::{self, telling_line};
 use planctl_engine::{
     Attempt, Contract, Evidence, Failing, Failure, HarnessResult, Inconclusive, Tier, Verdict,
 };
@@ -13,6 +12,7 @@ use planctl_harness::{
     git_top_level, probe_isolation, sweep_scratch,
 };
 use planctl_lang::{Candidate, Obstacle, Trial, TrialRun, Tried, Verification, candidates};
+use planctl_view::telling_line;
 use tokio::sync::{OnceCell, watch};
 
 use crate::state_folders::private_in;
@@ -211,7 +211,7 @@ impl Probe {
         }
         let said = reason(&evidence);
         let what = Failing::from_verdict(verdict, &evidence);
-        let line = view::failed_line(&Failure::from_evidence(Attempt::NONE, what, &evidence));
+        let line = Failure::from_evidence(Attempt::NONE, what, &evidence).words();
         Ok(Rechecked::Fails { why: if said.is_empty() { line } else { format!("{line}: {said}") } })
     }
 

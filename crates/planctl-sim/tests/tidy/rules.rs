@@ -62,7 +62,7 @@ const LONG_FILES: [Exception; 4] = [
 const LONG_FUNCTIONS: [Exception; 9] = [
     except("crates/planctl-config/src/schema.rs/schema", "one table: the keys of planctl.toml"),
     except("crates/planctl-config/src/layer.rs/drop_untrusted", "one list: the keys that need trust"),
-    except("crates/planctl-engine/src/view.rs/sentence", "one match: a sentence for each fact"),
+    except("crates/planctl-view/src/sentence.rs/sentence", "one match: a sentence for each fact"),
     except("crates/planctl-engine/src/earned.rs/check_fact", "one match over all facts"),
     except("crates/planctl-sim/src/model/rules/harness.rs/harness_found", "one match over all results"),
     except("crates/planctl-sim/src/model/rules/clock.rs/time_passed", "one match over all ticks"),

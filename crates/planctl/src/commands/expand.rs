@@ -137,7 +137,7 @@ async fn printed(context: &Context, typed: &str) -> Result<Vec<String>, Failure>
     let shown = show::safe(typed);
     let said = String::from_utf8_lossy(&finished.stderr.joined()).into_owned();
     let failed = |why: String| {
-        let last = show::safe(show::last_line(&planctl_engine::view::strip_terminal_sequences(&said)));
+        let last = show::safe(show::last_line(&planctl_view::strip_terminal_sequences(&said)));
         let failure = Failure::new(Exit::No, format!("`{shown}` {why}; nothing was expanded"));
         if last.is_empty() { failure } else { failure.help(format!("it said: {last}")) }
     };

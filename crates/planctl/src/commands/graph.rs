@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use planctl_api::wire::{ParallelView, SideBySide};
-use planctl_engine::{NodeId, view};
+use planctl_engine::NodeId;
 use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::workflow::{self, Language, Stages, Workflow};
 use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
@@ -70,7 +70,7 @@ async fn parallel(context: &Context, file: &Path) -> Answer {
         return Err(Failure::new(Exit::No, message).help(format!("planctl verify {}", show::safe(&name))));
     };
     let names = |ids: Vec<NodeId>| ids.iter().map(|id| id.as_str().to_owned()).collect();
-    let forks = view::parallel_branches(graph).into_iter().map(|fork| SideBySide {
+    let forks = planctl_view::parallel_branches(graph).into_iter().map(|fork| SideBySide {
         fork: fork.fork.as_str().to_owned(),
         join: fork.join.map(|join| join.as_str().to_owned()),
         branches: fork.branches.into_iter().map(names).collect(),

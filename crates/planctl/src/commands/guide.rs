@@ -14,7 +14,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{CheckView, GuideState, GuideView, RunState, RunView, SessionView, StepState};
 use planctl_config::Agent;
 use planctl_engine::Node;
-use planctl_engine::view::Form;
+use planctl_view::Form;
 
 use super::library;
 use super::run::{self, Wish};

@@ -3,7 +3,7 @@
 use planctl_api::wire::{
     AuditView, ChoiceView, EventLine, LookedView, RunState, StepState, StepView, WeighedView, WhyView,
 };
-use planctl_engine::view::Form;
+use planctl_view::Form;
 
 use super::Context;
 use super::run::until_stopped;

@@ -187,9 +187,8 @@ mod tests {
     #[test]
     fn commands_have_their_words_beside_them_or_below_where_the_terminal_is_narrow() {
         let rows = [("planctl why a-1".to_owned(), "says why"), ("planctl ls".to_owned(), "lists runs")];
-        let plain = |columns| {
-            planctl_engine::view::strip_terminal_sequences(&commands_in(&rows, columns)).into_owned()
-        };
+        let plain =
+            |columns| planctl_view::strip_terminal_sequences(&commands_in(&rows, columns)).into_owned();
         assert_eq!(plain(80), "  planctl why a-1  says why\n  planctl ls       lists runs\n");
         assert_eq!(plain(28), "  planctl why a-1\n      says why\n  planctl ls\n      lists runs\n");
     }

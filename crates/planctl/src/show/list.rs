@@ -191,7 +191,7 @@ mod tests {
         );
         for columns in [30, 36] {
             let narrow = list_in(&header, rows(), columns);
-            let plain = planctl_engine::view::strip_terminal_sequences(&narrow).into_owned();
+            let plain = planctl_view::strip_terminal_sequences(&narrow).into_owned();
             assert_eq!(plain.lines().count(), 3, "{plain}");
             assert!(plain.lines().all(|line| line.width() <= columns), "{plain}");
             assert!(plain.contains("fix-1") && plain.contains("failed") && plain.contains('…'), "{plain}");

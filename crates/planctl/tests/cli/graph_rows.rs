@@ -69,6 +69,35 @@ fn e12_a_graph_begins_anew_until_it_has_enough() {
 }
 
 #[test]
+fn g07_an_exit_ends_the_run_as_done_and_one_of_a_failure_as_failed() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "ends.json",
+        r#"{"graph": {"start": "a", "nodes": {
+            "a": {"type": "task", "action": "Write it", "contract": "test -s it.txt"},
+            "out": {"type": "exit"},
+            "bad": {"type": "exit", "result": "failed"}},
+            "edges": [{"from": "a", "to": "out", "condition": "on_success"}, {"from": "a", "to": "bad", "condition": "on_fail"}]}}"#,
+    );
+    for (worker, code, status, last) in
+        [("true", 1, "failed", "plan_failed"), ("echo x > it.txt", 0, "done", "plan_completed")]
+    {
+        let (ended, said) = run(&fixture, "ends.json", worker, &[]);
+        assert_eq!(ended, code, "{said}");
+        assert_eq!(fixture.json(&["plan", "status", "@last", "--json"])["state"], status, "{said}");
+        assert_eq!(events(&fixture, last).len(), 1, "{said}");
+        assert_eq!(fixture.planctl(&["audit"]).code, 0);
+    }
+    // Where no way leads to success, the graph is refused.
+    let hopeless =
+        fixture.read("ends.json").replace(r#""type": "exit"}"#, r#""type": "exit", "result": "failed"}"#);
+    fixture.write("hopeless.json", &hopeless);
+    let (code, said) = run(&fixture, "hopeless.json", "touch ran", &[]);
+    assert_eq!((code, fixture.read("ran").as_str()), (1, ""), "{said}");
+    assert!(said.contains("P306"), "{said}");
+}
+
+#[test]
 fn r2_r7_a_retry_waits_as_its_policy_says_and_a_run_that_is_taken_up_waits_on() {
     let fixture = Fixture::new();
     fixture.write(
@@ -327,8 +356,19 @@ fn g30_a_node_that_is_tried_again_stands_twice_in_the_path_as_in_the_seed() {
     {"from": "fix", "to": "over", "condition": "on_success"}
   ]}}"#,
     );
+    // It waits for a person after its last attempt.
+    let (code, said) = run(&fixture, "bug.json", "true", &[]);
+    assert_eq!(code, 3, "{said}");
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    assert_eq!(way["path"], json!(["isolate", "fix", "fix", "fix"]), "{way}");
+    assert_eq!(
+        (&way["current_node"], &way["visited"]["fix"]["outcome"], &way["completed_nodes"]),
+        (&json!("fix"), &json!("pending"), &json!(1)),
+        "{way}"
+    );
+    assert_eq!(fixture.planctl(&["plan", "cancel", "@last"]).code, 0);
     let worker = "case $PLANCTL_NODE-$PLANCTL_ATTEMPT in fix-2) touch fixed;; esac";
-    let (code, said) = run(&fixture, "bug.json", worker, &[]);
+    let (code, said) = run(&fixture, "bug.json", worker, &["--again"]);
     assert_eq!(code, 0, "{said}");
     let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(way["path"], json!(["isolate", "fix", "fix"]), "{way}");

@@ -271,6 +271,7 @@ fn an_entry_of_json_becomes_a_plan_in_json_or_in_markdown() {
         text.contains("library: bugfix_of_ours") && text.contains("### 1. Reproduce the issue"),
         "{text}"
     );
+    assert!(text.contains("\nowner: ") && text.matches("**target:** coder").count() == 2, "{text}");
 }
 
 #[test]

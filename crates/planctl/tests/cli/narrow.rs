@@ -45,7 +45,7 @@ fn no_screen_breaks_a_word_at_the_edge_of_a_terminal_of_40_80_or_100_columns() {
         ];
         for command in commands {
             let (_, printed) = Seat::new(&fixture, columns, &format!("planctl {command}")).end();
-            let printed = planctl_engine::view::strip_terminal_sequences(&printed).replace('\r', "");
+            let printed = planctl_view::strip_terminal_sequences(&printed).replace('\r', "");
             let is_too_wide =
                 |line: &&str| line.chars().count() > usize::from(columns) && !may_be_wider(line);
             let too_wide = printed.lines().skip(1).filter(is_too_wide);

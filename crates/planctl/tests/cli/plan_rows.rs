@@ -131,7 +131,47 @@ fn p_21_p_43_p_44_p_45_p_50_policies_are_followed_to_the_letter() {
     fixture.write("p.md", &plan("Aborted", "5 minutes", &steps));
     let said = run(&fixture, "echo $PLANCTL_STEP >> tries");
     assert_eq!((said.code, fixture.read("tries").as_str()), (1, "1\n"), "{said:?}");
+    assert_eq!(format!("{}{}", said.out, said.err).matches("contract exit 1").count(), 1, "once: {said:?}");
     assert_eq!(fixture.status()["state"], "failed");
+}
+
+#[test]
+fn p_35_a_planctl_that_a_worker_starts_finds_the_state_of_the_run() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("One", "5 minutes", &[("One", "test -s where", "abort")]));
+    let said = run(&fixture, "printf %s \"$PLANCTL_STATE_DIR\" > where");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(std::path::Path::new(&fixture.read("where")), fixture.state());
+}
+
+#[test]
+fn p_79_the_batches_of_an_inventory_are_planned_while_the_run_that_made_it_waits() {
+    let fixture = Fixture::new();
+    let first = [("Inventory", "test -s all.txt", "escalate")];
+    let head = plan("Migrate", "5 minutes", &first);
+    fixture.write(
+        "p.md",
+        &format!("{head}\n### 2. Plan the batches\n\n**type:** human\n\n**task:**\nExpand them.\n"),
+    );
+    fixture.write(
+        "template.md",
+        &format!("{head}\n### 2–N. Migrate\n\n**target:** coder\n\n**task:**\nMigrate {{item}}\n\n**contract:**\n```bash\ncat {{item}}\n```\n"),
+    );
+    let worker = "case $PLANCTL_STEP in 1) echo once >> ran; printf '%s\n' a.py b.py c.py > all.txt;; *) grep -o '[abc]\\.py' | xargs touch;; esac";
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
+    let words = ["plan", "expand", "template.md", "--items", "all.txt", "--batch", "2", "-o", "all.md"];
+    assert_eq!(fixture.planctl(&words).code, 0);
+    fixture.write("p.md", &fixture.read("all.md"));
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.status()["state"], "done");
+    assert_eq!(fixture.read("ran"), "once\n", "the inventory is not made again");
+    assert!(["a.py", "b.py", "c.py"].iter().all(|file| fixture.path(file).exists()));
+    let passed = events(&fixture).iter().filter(|event| *event == "node_verified").count();
+    assert_eq!(passed, 3, "the inventory, and two batches");
 }
 
 #[test]

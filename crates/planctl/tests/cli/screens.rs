@@ -238,7 +238,7 @@ fn p27_a_cancelled_run_is_marked_in_its_file_without_a_daemon() {
 }
 
 fn without_colours(line: &str) -> String {
-    planctl_engine::view::strip_terminal_sequences(line).trim().to_owned()
+    planctl_view::strip_terminal_sequences(line).trim().to_owned()
 }
 
 /// Runs a command line at a terminal, and returns what stands there.

@@ -171,6 +171,10 @@ fn p_28_a34_nothing_is_decided_inside_a_worker() {
         &["approvals", "raise", "1", "--tokens", "1k"],
         &["trust", "."],
         &["db", "reset", "--yes"],
+        &["db", "url"],
+        &["db", "psql", "--", "-c", "select 1"],
+        &["db", "psql", "--owner", "--", "-c", "select 1"],
+        &["plan", "resume", "@last"],
     ] {
         let said = Said::from(fixture.command(words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
         assert_eq!(said.code, 77, "{words:?} {said:?}");

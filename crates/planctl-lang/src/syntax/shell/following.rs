@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::deciding::{Deciding, Look};
 use super::files::FileUse;
-use super::programs::Program;
+use super::programs::{Program, program};
 use super::values::{Input, Shell, VALUES_MAX, Value, of_text};
 use super::walk::{fails, inline_at, pipeline_fails};
 use super::{
@@ -557,19 +557,6 @@ impl<'a> Follower<'a> {
 impl Simple {
     fn as_program(&self) -> Option<&str> {
         Some(program(wrapped_commands(&self.words).last()?.first()?.literal.as_deref()?))
-    }
-}
-
-/// Returns what a program is called wherever it lies, without a version: `.venv/bin/python3.11` is `python3`.
-pub(super) fn program(name: &str) -> &str {
-    let name = name.rsplit('/').next().unwrap_or(name);
-    match name.split_once('.') {
-        Some((stem, version))
-            if stem.starts_with("python") && version.starts_with(|c: char| c.is_ascii_digit()) =>
-        {
-            stem
-        }
-        Some(_) | None => name,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Finds the files whose own verdict a contract asks for: scripts it runs for their exit code, and tests it names.
 
 use super::files::looks_like_path;
+use super::programs::{is_python, is_shell};
 use super::{Command, Script, Simple, Word, all_commands};
 use crate::text::Span;
 
@@ -52,8 +53,8 @@ fn of_simple(simple: &Simple, found: &mut Vec<Judge>) {
     let Some(name) = program.literal.as_deref() else { return };
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.raw.as_str()));
     match name {
-        "bash" | "sh" | "dash" | "zsh" | "ksh" if !has(&["-c", "-n"]) => first_path(arguments, found),
-        "python" | "python3" if !has(&["-c", "-m"]) => first_path(arguments, found),
+        shell if is_shell(shell) && !has(&["-c", "-n"]) => first_path(arguments, found),
+        python if is_python(python) && !has(&["-c", "-m"]) => first_path(arguments, found),
         "node" | "ruby" | "perl" | "php" if !has(&["-c", "-e", "-p", "-n", "--check", "-l"]) => {
             first_path(arguments, found);
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::programs::is_python;
 use super::walk::each_with_expectation;
 use super::{
     Arguments, Command, CompoundKind, Item, Join, Part, Script, Simple, Test, Trait, Word, all_commands,
@@ -99,13 +100,6 @@ fn unasserted(simple: &Simple) -> Option<Doubt> {
         parts.any(|part| part.strip_prefix("assert").is_some_and(|rest| rest.starts_with([' ', '('])))
     };
     code.lines().any(asserts).then_some(Doubt::Unasserted(by.span))
-}
-
-fn is_python(name: &str) -> bool {
-    let name = name.rsplit('/').next().unwrap_or(name);
-    name.strip_prefix("python")
-        .or(name.strip_prefix("pypy"))
-        .is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
 }
 
 fn inside(inner: Span, outer: Span) -> bool {

@@ -2,14 +2,15 @@
 
 mod building;
 mod machines;
+mod reads;
 mod shells;
 mod table;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::following::program;
 use super::{Arguments, Simple, Use, Word};
+pub use reads::Reads;
 use table::PROGRAMS;
 
 /// A program, or several of one kind.
@@ -24,6 +25,8 @@ pub(crate) struct Program {
     pub(super) files: Files,
     /// How it starts another program.
     wraps: Option<Wraps>,
+    /// The files that it reads by itself, by its calls.
+    reads: &'static [Reads],
     /// Its calls, and what they bring about.
     does: &'static [Does],
 }
@@ -295,10 +298,58 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::ne
     PROGRAMS.into_iter().flatten().flat_map(named).collect()
 });
 
+/// Returns the name of the program that a word starts, wherever it lies and whatever its version: `.venv/bin/python3.11` is
+/// `python3`.
+pub(super) fn program(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    match name.split_once('.') {
+        Some((stem, version))
+            if (stem.starts_with("python") || stem.starts_with("pypy"))
+                && version.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            stem
+        }
+        Some(_) | None => name,
+    }
+}
+
+/// Returns the files that calls of programs read by themselves, each with the calls for which that holds.
+pub fn reading_programs() -> Vec<(Vec<String>, &'static Reads)> {
+    let mut found: Vec<(Vec<String>, &'static Reads)> = Vec::new();
+    for program in PROGRAMS.into_iter().flatten() {
+        for reads in program.reads {
+            let calls: Vec<String> = match reads.call {
+                "" => program.names.iter().map(|name| (*name).to_owned()).collect(),
+                call => vec![format!("{} {call}", program.names[0])],
+            };
+            match found.iter_mut().find(|(_, other)| *other == reads) {
+                Some((others, _)) => others.extend(calls),
+                None => found.push((calls, reads)),
+            }
+        }
+    }
+    found
+}
+
+/// Says whether a word starts a shell.
+pub(super) fn is_shell(word: &str) -> bool {
+    Program::shares_row(word, "bash")
+}
+
+/// Says whether a word starts Python.
+pub(super) fn is_python(word: &str) -> bool {
+    Program::shares_row(word, "python3")
+}
+
 impl Program {
     /// Returns what is known of a program, wherever it is installed.
     pub(super) fn named(name: &str) -> Option<&'static Program> {
         BY_NAME.get(Program::plain(name)).copied()
+    }
+
+    /// Says whether a word starts a program that stands in one row of the table with another.
+    fn shares_row(word: &str, other: &str) -> bool {
+        Program::named(word).is_some_and(|known| known.names.contains(&other))
     }
 
     // `/bin/rm` and `.venv/bin/pytest` are programs; `./make` is a file of the workspace.
@@ -306,6 +357,13 @@ impl Program {
         let is_installed = !name.contains('/') || name.starts_with('/') || name.contains("bin/");
         let plain = if is_installed { program(name) } else { name };
         if plain.starts_with("mkfs.") { "mkfs" } else { plain }
+    }
+
+    /// Returns the files that a call of a program reads by itself, by the first of its words that is no option.
+    pub(super) fn reads(name: &str, verb: &str) -> Option<&'static Reads> {
+        let fits =
+            |reads: &&Reads| reads.call.is_empty() && (reads.verbs.is_empty() || reads.verbs.contains(&verb));
+        Program::named(name)?.reads.iter().find(fits)
     }
 
     /// Reads the words behind its name.

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::programs::is_shell;
 use super::{
     Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Trait, brings,
     each,
@@ -317,7 +318,7 @@ impl<'a> Judge<'a> {
                     Flow { returns: ends, ..Flow::default() }
                 }
             }
-            Some("bash" | "sh" | "eval") => match simple.inline.as_slice() {
+            Some(shell) if shell == "eval" || is_shell(shell) => match simple.inline.as_slice() {
                 [inner] => {
                     let mut judge = Judge::of(inner);
                     // `bash -e`; and what is evaluated runs in this very shell.

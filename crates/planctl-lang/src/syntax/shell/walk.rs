@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::programs::is_shell;
 use super::{Command, Compound, CompoundKind, Item, Join, Pipeline, Script, Simple, Word, wrapped_commands};
 use crate::text::Span;
 
@@ -190,8 +191,7 @@ pub(super) fn inline_at(words: &[Word]) -> Vec<usize> {
     let mut found = Vec::new();
     for inner in wrapped_commands(words) {
         let name = inner.first().and_then(|word| word.literal.as_deref()).unwrap_or("");
-        let name = name.rsplit('/').next().unwrap_or(name);
-        if !matches!(name, "bash" | "sh" | "dash" | "zsh") {
+        if !is_shell(name) {
             continue;
         }
         let is_command =
@@ -209,10 +209,9 @@ pub(super) fn inline_at(words: &[Word]) -> Vec<usize> {
 /// Says whether a command is a shell that runs what it is fed: no script stands among its words.
 pub(super) fn runs_input(words: &[Word]) -> bool {
     let Some(inner) = wrapped_commands(words).pop() else { return false };
-    let is_shell = matches!(inner[0].text(), "bash" | "sh" | "dash" | "zsh" | "ksh");
     // `-c` is followed by a script, and `-o` by a word that is none.
     let mut rest = inner[1..].iter().map(|word| word.raw.as_str());
-    is_shell
+    is_shell(inner[0].text())
         && rest
             .all(|word| word.starts_with('-') && !word.starts_with("--") && !word.ends_with(['c', 'o', 'n']))
 }

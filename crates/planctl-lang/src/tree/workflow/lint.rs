@@ -129,6 +129,6 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     }
     folders::lint(workflow, found);
     gates(&shape, language, found);
-    outcomes(workflow, found);
+    outcomes(workflow, language, found);
     asked::lint(&shape, found);
 }

@@ -53,10 +53,9 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         // The edge that closes it is the one to look at.
         finding.spans.rotate_right(1);
         let most = crate::text::limits::MAX_VISITS;
-        let bound = if is_plan {
-            "`**max_visits:** 3` in one of its steps"
-        } else {
-            "`max_visits=N` at one of its nodes"
+        let bound = match shape.language {
+            None => "`**max_visits:** 3` in one of its steps".to_owned(),
+            Some(language) => format!("{} at one of its nodes", language.attribute("max_visits", "N")),
         };
         let help = format!(
             "write {bound}; until then each is entered {most} times at most, and the next entry counts as exhausted"

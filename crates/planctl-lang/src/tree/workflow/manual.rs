@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::NodeId;
-use planctl_engine::view::{Manual, Verify};
+use planctl_view::{Manual, Verify};
 
 use super::tree::Workflow;
 use crate::syntax::dot::NodeAttributes;

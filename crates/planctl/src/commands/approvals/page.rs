@@ -160,7 +160,7 @@ fn draw_failure(failure: &FailureView, page: &AskPage) -> String {
         }
     }
     for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
-        let tail = planctl_engine::view::strip_terminal_sequences(tail);
+        let tail = planctl_view::strip_terminal_sequences(tail);
         let lines = show::last_lines(&tail, 10);
         if !lines.is_empty() {
             let which = match lines.len() {

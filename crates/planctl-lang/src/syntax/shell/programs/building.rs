@@ -4,12 +4,13 @@ use super::Trait::{
     Asks, Builds, Changes, Checks, Destroys, Makes, Network, Prints, RunsWorkspace, Shows, Tells,
 };
 use super::table::{ASKS_FOR_ITSELF, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
-use super::{Does, Files, Program};
+use super::{Does, Files, Program, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
     // Version control.
     Program {
         names: &["git"],
+        reads: reads::GIT,
         short: "Cc",
         long: &["git-dir", "work-tree", "namespace"],
         files: Files::Own,
@@ -29,6 +30,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     // Tests, builds and what they use.
     Program {
         names: &["pytest", "py.test"],
+        reads: reads::PYTEST,
         short: "kmnpcoW",
         long: &["maxfail", "deselect", "ignore", "rootdir", "tb", "durations", "config-file"],
         files: Files::Own,
@@ -42,6 +44,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["make", "gmake"],
+        reads: reads::MAKE,
         short: "Cfj",
         long: &["directory", "file"],
         files: Files::Own,
@@ -59,6 +62,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["cargo"],
+        reads: reads::CARGO,
         does: &[
             Does::on(&["install", "publish", "update", "search", "fetch", "login", "yank", "audit"], Network)
                 .without(OFFLINE),
@@ -73,6 +77,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["go"],
+        reads: reads::GO,
         short: "C",
         does: &[
             Does::on(&["get", "install"], Network),
@@ -84,22 +89,20 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
         ..PLAIN
     },
+    Program { names: &["just"], reads: reads::JUST, does: BUILD, ..PLAIN },
+    Program { names: &["mvn"], reads: reads::MAVEN, does: BUILD, ..PLAIN },
+    Program { names: &["mvnw"], reads: reads::MAVEN, does: &[Does::any(Makes)], ..PLAIN },
+    Program { names: &["gradle"], reads: reads::GRADLE, does: BUILD, ..PLAIN },
+    Program { names: &["gradlew"], reads: reads::GRADLE, does: &[Does::any(Makes)], ..PLAIN },
+    Program { names: &["bazel", "ninja"], does: BUILD, ..PLAIN },
     Program {
-        names: &["just", "bazel", "ninja", "mvn", "gradle"],
-        does: &[Does::any(Builds), Does::any(Makes), Does::any(RunsWorkspace)],
-        ..PLAIN
-    },
-    Program {
-        names: &["mvnw", "gradlew", "ant", "javac", "c++", "clang++", "esbuild", "webpack", "rollup"],
+        names: &["ant", "javac", "c++", "clang++", "esbuild", "webpack", "rollup"],
         does: &[Does::any(Makes)],
         ..PLAIN
     },
     Program { names: &["rake", "sbt"], does: &[Does::any(Makes), Does::any(RunsWorkspace)], ..PLAIN },
-    Program {
-        names: &["cc", "gcc", "g++", "clang", "rustc", "tsc", "cmake", "meson"],
-        does: &[Does::any(Builds), Does::any(Makes), Does::any(Checks)],
-        ..PLAIN
-    },
+    Program { names: &["tsc"], reads: reads::TSC, does: COMPILE, ..PLAIN },
+    Program { names: &["cc", "gcc", "g++", "clang", "rustc", "cmake", "meson"], does: COMPILE, ..PLAIN },
     Program {
         names: &["dotnet", "swift"],
         does: &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)],
@@ -110,14 +113,14 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::other_than(Makes, &["test"])],
         ..PLAIN
     },
-    Program {
-        names: &[
-            "ava", "bats", "busted", "ctest", "deno", "jest", "mocha", "nox", "phpunit", "prove", "rspec",
-            "task", "tox", "vitest", "nose2",
-        ],
-        does: &[Does::any(RunsWorkspace)],
-        ..PLAIN
-    },
+    Program { names: &["jest"], reads: reads::JEST, does: TEST, ..PLAIN },
+    Program { names: &["vitest"], reads: reads::VITEST, does: TEST, ..PLAIN },
+    Program { names: &["mocha", "ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
+    Program { names: &["rspec"], reads: reads::RSPEC, does: TEST, ..PLAIN },
+    Program { names: &["phpunit"], reads: reads::PHPUNIT, does: TEST, ..PLAIN },
+    Program { names: &["bats", "prove", "shellspec", "busted"], reads: reads::BATS, does: TEST, ..PLAIN },
+    Program { names: &["tox", "nox"], reads: reads::TOX, does: TEST, ..PLAIN },
+    Program { names: &["ctest", "deno", "task", "nose2"], does: TEST, ..PLAIN },
     Program { names: &["shellcheck"], does: &[Does::any(Checks)], ..PLAIN },
     Program { names: &["rustfmt"], does: &[Does::any(Changes(FILES)).without(&["--check"])], ..PLAIN },
     Program {
@@ -148,6 +151,10 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
 ];
+
+const BUILD: &[Does] = &[Does::any(Builds), Does::any(Makes), Does::any(RunsWorkspace)];
+const COMPILE: &[Does] = &[Does::any(Builds), Does::any(Makes), Does::any(Checks)];
+const TEST: &[Does] = &[Does::any(RunsWorkspace)];
 
 const GIT: &[Does] = &[
     Does::on(&["push", "pull", "fetch", "clone", "ls-remote"], Network),

@@ -6,7 +6,7 @@ use super::Trait::{
     Prepares, Prints, PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
 };
 use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
-use super::{Does, Files, Program, Wraps};
+use super::{Does, Files, Program, Wraps, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
     // Wrappers.
@@ -109,6 +109,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["npm", "pnpm", "yarn", "bun"],
+        reads: reads::NPM,
         short: "Cw",
         long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
         wraps: Some(Wraps { verbs: &["exec", "x", "dlx"], ..RUNS }),
@@ -130,13 +131,21 @@ pub(super) const PROGRAMS: &[Program] = &[
     // Shells, and programs that run scripts.
     Program {
         names: &["bash", "sh", "dash", "zsh", "ksh"],
+        reads: reads::SCRIPT,
         files: Files::Script,
         does: &[Does::any(Checks)],
         ..PLAIN
     },
-    Program { names: &["source", "."], files: Files::Script, does: &[Does::any(Prepares)], ..PLAIN },
     Program {
-        names: &["python", "python3", "pypy3"],
+        names: &["source", "."],
+        reads: reads::SCRIPT,
+        files: Files::Script,
+        does: &[Does::any(Prepares)],
+        ..PLAIN
+    },
+    Program {
+        names: &["python", "python2", "python3", "pypy", "pypy3"],
+        reads: reads::PYTHON,
         short: "XW",
         files: Files::Script,
         wraps: Some(Wraps { behind: "-m", ..RUNS }),
@@ -145,14 +154,27 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["node"],
+        reads: reads::NODE,
         files: Files::Script,
         does: &[Does::any(Checks), Does::any(AsksUnlessFed).alone()],
         ..PLAIN
     },
-    Program { names: &["ruby", "php"], files: Files::Script, does: &[Does::any(Checks)], ..PLAIN },
-    Program { names: &["perl"], files: Files::Script, does: &[Does::any(Checks)], ..PLAIN },
-    Program { names: &["lua"], files: Files::Script, does: &[Does::any(AsksUnlessFed).alone()], ..PLAIN },
-    Program { names: &["Rscript"], files: Files::Script, ..PLAIN },
+    Program {
+        names: &["ruby", "perl", "php"],
+        reads: reads::CODE,
+        files: Files::Script,
+        does: &[Does::any(Checks)],
+        ..PLAIN
+    },
+    Program {
+        names: &["lua"],
+        reads: reads::CODE,
+        files: Files::Script,
+        does: &[Does::any(AsksUnlessFed).alone()],
+        ..PLAIN
+    },
+    Program { names: &["Rscript"], reads: reads::CODE, files: Files::Script, ..PLAIN },
+    Program { names: &["tsx", "ts-node"], reads: reads::CODE, ..PLAIN },
     Program { names: &["irb", "ghci"], does: &[Does::any(AsksUnlessFed).alone()], ..PLAIN },
     // Builtins.
     Program { names: &["true", ":"], does: &[Does::any(Succeeds), Does::any(Says)], ..PLAIN },

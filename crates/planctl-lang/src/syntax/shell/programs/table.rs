@@ -6,7 +6,7 @@ use super::{Files, Program, Wraps, building, machines, shells};
 pub(super) const PROGRAMS: [&[Program]; 3] = [shells::PROGRAMS, building::PROGRAMS, machines::PROGRAMS];
 
 pub(super) const PLAIN: Program =
-    Program { names: &[], short: "", long: &[], files: Files::ByLook, wraps: None, does: &[] };
+    Program { names: &[], short: "", long: &[], files: Files::ByLook, wraps: None, reads: &[], does: &[] };
 
 pub(super) const WRAPS: Wraps =
     Wraps { verbs: &[], behind: "", positionals: 0, takes_assignments: false, has_own_path: false };

@@ -27,9 +27,13 @@ pub(super) fn attributes(
     match node.kind.value {
         Kind::Task => task_attributes(node, language, found),
         Kind::Call if !node.attributes.tool_command.is_said() => {
-            found.push(lacks(node, "command to call", "write `tool_command=\"COMMAND\"`"));
+            let help = match language {
+                Language::Dot => "write `tool_command=\"COMMAND\"`",
+                Language::Json => "write `\"tool_command\": \"COMMAND\"`",
+            };
+            found.push(lacks(node, "command to call", help));
         }
-        Kind::SubPlan => sub_plan_attributes(workflow, node, found),
+        Kind::SubPlan => sub_plan_attributes(workflow, node, language, found),
         // The reader of JSON says it of the form in which both are required.
         Kind::Escalate if language == Language::Dot => escalation_attributes(node, found),
         Kind::Start => {
@@ -75,14 +79,16 @@ fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnost
     if node.contracts.is_empty() && !is_checked {
         let name = escape(&node.id.value);
         let message = format!("node `{name}` has no contract, so nothing could say that its work is done");
-        let finding = Diagnostic::new(Code::P010, message)
-            .at(node.id.span, "")
-            .help("write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person");
+        let finding = Diagnostic::new(Code::P010, message).at(node.id.span, "");
         found.push(match language {
-            Language::Dot => finding.fix_all_with(
-                "`node [contract=none]` before the first node lets a person confirm each of them",
+            Language::Dot => finding
+                .help("write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person")
+                .fix_all_with(
+                    "`node [contract=none]` before the first node lets a person confirm each of them",
+                ),
+            Language::Json => finding.help(
+                "write `\"contract\": \"COMMAND\"`, whose exit code decides; `\"contract\": \"none\"` asks a person",
             ),
-            Language::Json => finding,
         });
     }
     // A8: the label is the prompt where there is none.
@@ -93,12 +99,20 @@ fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnost
     }
 }
 
-fn sub_plan_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+fn sub_plan_attributes(
+    workflow: &Workflow,
+    node: &NodeTree,
+    language: Language,
+    found: &mut Vec<Diagnostic>,
+) {
     if sub_plans::file(workflow, node).is_none() {
         // Some readers of the dialect have these two shapes the other way round.
-        let help = match node.attributes.shape.text().is_some_and(|said| said.value == "house") {
-            true => "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`",
-            false => "write `stack.child_dotfile=\"FILE\"`",
+        let help = match (language, node.attributes.shape.text()) {
+            (Language::Json, _) => "write `\"stack.child_dotfile\": \"FILE\"`",
+            (Language::Dot, Some(said)) if said.value == "house" => {
+                "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`"
+            }
+            (Language::Dot, _) => "write `stack.child_dotfile=\"FILE\"`",
         };
         found.push(lacks(node, "plan to run", help));
     }
@@ -163,7 +177,7 @@ pub(super) fn keys(node: &NodeTree, out_edges: &[(usize, &EdgeTree)], found: &mu
 }
 
 // B2, A2: edges for an outcome that their node never has.
-pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+pub(super) fn outcomes(workflow: &Workflow, language: Language, found: &mut Vec<Diagnostic>) {
     let places = workflow.places();
     for edge in &workflow.edges {
         let Some(node) = places.get(edge.from.value.as_str()).map(|at| &workflow.nodes[*at]) else {
@@ -176,9 +190,14 @@ pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
         if edge.on.value == On::Retry && !may_retry(workflow, node) {
             let message = format!("`{name}` is tried once, so nothing follows this edge for `retry`");
             let finding = Diagnostic::new(Code::P317, message).at(edge.on.span, "never followed");
+            let retries = language.attribute("max_retries", "2");
+            let last = match language {
+                Language::Dot => "`outcome=fail`",
+                Language::Json => "`on_fail`",
+            };
             found.push(finding.help(format!(
-                "write `max_retries=2` at `{name}` to have it followed after each failure but the last, or \
-                 `outcome=fail` for the edge after the last"
+                "write {retries} at `{name}` to have it followed after each failure but the last, or {last} for the edge \
+                 after the last"
             )));
         }
         let lets_pass = node.attributes.allow_partial.is(&true);
@@ -218,7 +237,8 @@ pub(super) fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagn
         if node.attributes.retry_targets().chain(workflow.attributes.retry_targets()).next().is_none() {
             let message = format!("nothing says where to go when the goal gate `{name}` is not met");
             let finding = Diagnostic::new(Code::P312, message).at(node.id.span, "the run fails then");
-            let finding = finding.help("write `retry_target=NODE` there or for the graph");
+            let target = language.attribute("retry_target", "NODE");
+            let finding = finding.help(format!("write {target} there or for the graph"));
             found.push(match language {
                 Language::Dot => finding.fix_all_with("`graph [retry_target=NODE]`"),
                 Language::Json => finding,

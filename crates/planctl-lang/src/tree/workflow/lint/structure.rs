@@ -9,6 +9,7 @@ use super::super::tree::{EdgeTree, Kind, NodeTree, Origin};
 use super::super::{asked, fallbacks, loops};
 use super::{OF_A_KIND_MAX, Shape};
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::syntax::Language;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 
@@ -121,10 +122,9 @@ pub(super) fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if let [first, second, ..] = of_one_result[..] {
             let message = "the graph has more than one exit of one result";
             let many = Diagnostic::new(Code::P306, message).at(second.kind.span, "a second one");
-            found.push(
-                many.at(first.kind.span, "the first")
-                    .help("lead all paths to one exit; an exit of a run that failed has `result=failed`"),
-            );
+            let failed = shape.language.unwrap_or(Language::Dot).attribute("result", "failed");
+            let help = format!("lead all paths to one exit; an exit of a run that failed has {failed}");
+            found.push(many.at(first.kind.span, "the first").help(help));
         }
     }
 }
@@ -195,10 +195,11 @@ fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_edges: bool) -> Diagnostic {
     };
     let finding = Diagnostic::new(Code::P307, message).at(node.id.span, "a run would stand still here");
     match shape.language {
-        Some(_) => finding.help(
+        Some(language) => finding.help(format!(
             "lead an edge from it to an exit, or to a node that escalates; a run that ends here as failed leads to an \
-             exit with `result=failed`",
-        ),
+             exit with {}",
+            language.attribute("result", "failed")
+        )),
         None => finding.help("let a line of `## Flow` lead on from there: `- 3 -> 4`, `- 3 -> done`"),
     }
 }
@@ -287,9 +288,13 @@ fn lint_several_edges(
             let message = format!("several edges leave `{name}` at once, and only one is followed");
             let finding =
                 Diagnostic::new(Code::P311, message).at(second.span, "never followed where the other is");
-            found.push(finding.at(first.span, "the first").help(
-                "to follow all of them, make the node a fork (`shape=component`); to choose, give each a `label` or a `condition`",
-            ));
+            let fork = match shape.language {
+                Some(Language::Json) => "`\"type\": \"fork\"`",
+                Some(Language::Dot) | None => "`shape=component`",
+            };
+            found.push(finding.at(first.span, "the first").help(format!(
+                "to follow all of them, make the node a fork ({fork}); to choose, give each a `label` or a `condition`"
+            )));
         } else {
             let message = match shape.language {
                 Some(_) => format!("two edges of `{name}` are for one outcome"),

@@ -1,8 +1,8 @@
 //! The SALUTE report of a run, for a supervisor (G-38).
 
-use planctl_engine::view::{Salute, Who};
+use planctl_view::{Salute, Who, salute};
 
-use super::script::salute_after;
+use super::script::played;
 
 /// Draws a report in a line for each of its parts.
 fn drawn(salute: &Salute) -> String {
@@ -37,7 +37,8 @@ fn drawn(salute: &Salute) -> String {
 
 #[track_caller]
 fn reports(conversation: &str, expected: &str) {
-    let drawn = drawn(&salute_after(conversation));
+    let stage = played(conversation);
+    let drawn = drawn(&salute(&stage.graph, &stage.run, &stage.facts, stage.now));
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(drawn, expected.join("\n"), "\n{drawn}");
 }

@@ -1,78 +1,11 @@
-//! Pure pictures of a run for people: one sentence for each fact, one line for each failure.
+//! One sentence for each fact of a run.
 
-mod branches;
-mod choice;
-mod context;
-mod parallel;
-mod printed;
-mod salute;
-mod so_far;
-mod traversal;
-mod waiting;
+use planctl_engine::{
+    Actor, AskKind, Choosing, Decider, End, Fact, Graph, Level, Node, NodeId, NodeKind, Outcome, Purpose,
+    RehearsalResult, Responder, Signal, Verdict,
+};
 
-pub use branches::{Branch, Joining, Stands, open_joins};
-pub use choice::{Choice, EdgeResult, Looked, choice, decider_word};
-pub use context::{Form, Manual, Scene, Verify, context};
-pub use parallel::{SideBySide, parallel_branches};
-pub use printed::{strip_terminal_sequences, telling_line};
-pub use salute::{Activity, Duty, Equipment, LiveStep, Location, Past, Salute, Size, Times, Who, salute};
-pub use so_far::{so_far, so_far_facts};
-pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
-pub use waiting::steps_waiting;
-
-use crate::ask::{AskKind, Reason};
-use crate::budget::{BudgetPart, DayScope, Shortfall};
-use crate::choosing::{Choosing, Decider};
-use crate::contract::{Contract, Ending, RehearsalResult, Tampering, TestCount, Verdict};
-use crate::effect::Purpose;
-use crate::event::Overrun;
-use crate::fact::Fact;
-use crate::failure::{Failing, Failure};
-use crate::graph::{Graph, Node, NodeKind, Signal};
-use crate::ids::{Actor, NodeId};
-use crate::outcome::{End, Outcome, Outcomes};
-use crate::pace::{Level, Responder};
-
-/// Names a node as people do: `step 2 "Write the fix"`.
-pub fn node_name(graph: &Graph, id: &NodeId) -> String {
-    match graph.node(id) {
-        None => format!("node {id}"),
-        Some(node) => match &node.kind {
-            NodeKind::Start => "the plan".to_owned(),
-            NodeKind::Escalate { .. } => "a person".to_owned(),
-            NodeKind::Exit { success: true } => "done".to_owned(),
-            NodeKind::Exit { success: false } => "failed".to_owned(),
-            NodeKind::Task(_)
-            | NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::SubPlan(_)
-            | NodeKind::Join(_) => match node.step() {
-                Some(step) => format!("step {step} \"{}\"", node.title),
-                None => format!("{} \"{}\"", kind_word(&node.kind), node.title),
-            },
-        },
-    }
-}
-
-/// Returns the word for what a node does.
-pub fn kind_word(kind: &NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Start => "start",
-        NodeKind::Task(_) => "task",
-        NodeKind::Call(_) => "call",
-        NodeKind::Decision(_) => "decision",
-        NodeKind::Human(_) => "human",
-        NodeKind::Checkpoint => "checkpoint",
-        NodeKind::Fork(_) => "fork",
-        NodeKind::Join(_) => "join",
-        NodeKind::SubPlan(_) => "sub-plan",
-        NodeKind::Escalate { .. } => "escalate",
-        NodeKind::Exit { .. } => "exit",
-    }
-}
+use crate::words::{VACUOUS, first_line, node_name, outcomes_line, reason_words, shortfall_line};
 
 /// Says in one sentence what a fact means, without a full stop.
 pub fn sentence(graph: &Graph, fact: &Fact) -> String {
@@ -115,7 +48,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::NodeQueued { node } => format!("{} waits until there is room for it", name(node)),
         Fact::NodeDecided { node, met, ending } => {
             let way = if *met { "yes" } else { "no" };
-            format!("{} decided {way} ({})", name(node), contract_line(*ending, &[]))
+            format!("{} decided {way} ({})", name(node), ending.words(&[]))
         }
         Fact::CheckpointSaved { node, .. } => format!("the workspace was recorded at {}", name(node)),
         Fact::CheckpointRestored { node } => format!("the workspace is as it was at {}", name(node)),
@@ -131,7 +64,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::SubPlanBegan { node, run } => format!("the plan of {} runs as {run}", name(node)),
         Fact::SubPlanEnded { node, name: run, end, .. } => {
-            format!("{run}, the run of {}, {}", name(node), end_words(*end))
+            format!("{run}, the run of {}, {}", name(node), end.words())
         }
         Fact::BranchesJoined { node, met, failed } => {
             format!("{met} branches succeeded at {}, and {failed} failed", name(node))
@@ -162,7 +95,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             }
         }
         Fact::NodeRehearsed { node, showed, ending, tampered } => {
-            let line = contract_line(*ending, tampered);
+            let line = ending.words(tampered);
             format!("before the work of {}: {line}; {}", name(node), rehearsal_words(*showed))
         }
         Fact::RetryTriggered { node, attempt, left: 0 } => {
@@ -315,72 +248,6 @@ fn edge_followed(
     )
 }
 
-/// Says in one line what a contract asks for.
-pub fn contract_words(contract: &Contract) -> String {
-    let command = (!contract.command.is_empty())
-        .then(|| format!("`{}` exits with {}", first_line(&contract.command), contract.expect));
-    let tests = contract.min_tests.map(|least| format!("{least} tests pass by its reports"));
-    let judge = contract.judge.as_deref().map(|judge| format!("the judge {} says yes", judge.by));
-    command.into_iter().chain(tests).chain(judge).collect::<Vec<_>>().join(", and ")
-}
-
-/// Returns the first line of a command, with a mark where there are more.
-fn first_line(command: &str) -> String {
-    let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    let more = if lines.next().is_some() { " …" } else { "" };
-    format!("{first}{more}")
-}
-
-/// The remark on a pass whose contract passed before the work, too; fits after "passed, but".
-pub const VACUOUS: &str = "its contract passed before the work too, so this proves nothing";
-
-/// Says in one line how an attempt failed: `contract exit 1 (denied: Bash(make))`.
-pub fn failed_line(failure: &Failure) -> String {
-    let line = failing_line(&failure.what);
-    match failure.denied.as_slice() {
-        [] => line,
-        denied => format!("{line} (denied: {})", denied.join(", ")),
-    }
-}
-
-/// Says in one line what failed: `contract exit 1`.
-pub fn failing_line(failing: &Failing) -> String {
-    match failing {
-        Failing::Contract { ending, tampered, .. } => contract_line(*ending, tampered),
-        Failing::NotRed { ending, tampered, .. } => {
-            format!("before the work: {}", contract_line(*ending, tampered))
-        }
-        Failing::Unconfirmed { by, note } => {
-            format!("{by} says that it is not done{}", quoted(note.as_deref()))
-        }
-        Failing::Unobserved { message } => format!("what was observed does not suffice: {message}"),
-        Failing::TooFewTests { tests: TestCount { passed: 0, least } } => {
-            format!("its reports show no test that passed, and {least} have to")
-        }
-        Failing::TooFewTests { tests: TestCount { passed, least } } => {
-            format!("its reports show {passed} tests that passed, and {least} have to")
-        }
-        Failing::Judged { judgement } => format!("the judge {} says no: {}", judgement.by, judgement.reason),
-        Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
-        Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
-        Failing::Undelivered { message } => format!("no worker could run it: {message}"),
-        Failing::Permission { message } => format!("the worker lacks a permission: {message}"),
-        Failing::Inconclusive { message } => format!("the gate was inconclusive: {message}"),
-        Failing::SubPlan { name, end: End::Done } => {
-            format!("its run {name} is done, but its expected effect does not hold")
-        }
-        Failing::SubPlan { name, end } => format!("its run {name} {}", end_words(*end)),
-        Failing::Conflict { branch, files, .. } => {
-            let what = match branch {
-                Some(branch) => format!("branch {} conflicts with those before it", branch + 1),
-                None => "the workspace was changed meanwhile and conflicts with the branches".to_owned(),
-            };
-            format!("{what}: {}", files.join(", "))
-        }
-    }
-}
-
 fn nth(number: u16) -> String {
     let suffix = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
@@ -390,123 +257,6 @@ fn nth(number: u16) -> String {
         _ => "th",
     };
     format!("{number}{suffix}")
-}
-
-fn end_words(end: End) -> &'static str {
-    match end {
-        End::Done => "is done",
-        End::Failed => "failed",
-        End::Aborted => "was aborted",
-        End::Cancelled => "was cancelled",
-    }
-}
-
-/// Says in one line how an evaluation of a contract ended: `contract exit 1`.
-fn contract_line(ending: Ending, tampered: &[Tampering]) -> String {
-    if !tampered.is_empty() {
-        let files: Vec<String> =
-            tampered.iter().map(|file| format!("{} {}", file.path, file.change.word())).collect();
-        return format!("protected files were touched: {}", files.join(", "));
-    }
-    match ending {
-        Ending::Exited { code } => format!("contract exit {code}"),
-        Ending::Signalled { signal } => format!("contract ended by signal {signal}"),
-        Ending::TimedOut => "contract timed out".to_owned(),
-        Ending::OverLimit { resource, max } => {
-            format!("contract ended by planctl: {}", resource.exceeded(max))
-        }
-        Ending::NotRun => "contract not run".to_owned(),
-    }
-}
-
-/// Says in one line what a budget lacks (P-54).
-pub fn shortfall_line(short: &Shortfall) -> String {
-    let amount = |value: u64| match short.part {
-        BudgetPart::Tokens => format!("{value} tokens"),
-        BudgetPart::MicroUsd => {
-            format!("${}.{:02}", value / 1_000_000, (value % 1_000_000).div_ceil(10_000).min(99))
-        }
-        BudgetPart::Seconds => format!("{value} s"),
-    };
-    let steps = match short.steps_remaining {
-        1 => "1 step".to_owned(),
-        several => format!("{several} steps"),
-    };
-    if let Some(day) = short.day {
-        let whose = match day.of {
-            DayScope::Project => "this project",
-            DayScope::Host => "this machine",
-        };
-        return format!(
-            "today's budget of {whose} is used up ({} of {}); the rest of the plan, {steps}, needs about {}",
-            amount(short.spent),
-            amount(short.limit),
-            amount(short.estimate)
-        );
-    }
-    format!(
-        "budget exceeded, {steps} remaining, need {} more ({} of {} used)",
-        amount(short.needed()),
-        amount(short.spent),
-        amount(short.limit)
-    )
-}
-
-/// Counts outcomes in one line: `4 passed, 1 waived`.
-pub fn outcomes_line(settled: Outcomes) -> String {
-    let parts = [
-        (settled.passed, "passed"),
-        (settled.skipped, "skipped"),
-        (settled.waived, "waived"),
-        (settled.warned, "warned"),
-        (settled.failed, "failed"),
-    ];
-    let said: Vec<String> =
-        parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    if said.is_empty() { "no step".to_owned() } else { said.join(", ") }
-}
-
-/// Says why an ask came up, in words for people.
-pub fn reason_words(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Submitted => "may this plan run?",
-        Reason::Exhausted => "its attempts are used up",
-        Reason::NoEdge => "no edge fits the outcome",
-        Reason::Undelivered => "no worker could run it, in several deliveries",
-        Reason::Permission => "the worker lacks a permission",
-        Reason::Interrupted => "it was interrupted repeatedly, because planctl stopped",
-        Reason::Inconclusive => "the gate was inconclusive repeatedly",
-        Reason::NotRed => "its contract was not red before the work",
-        Reason::Stale => "the run stood still for too long",
-        Reason::AttemptsLimit => "the run has reached its limit of attempts",
-        Reason::VisitsLimit => "its visits are used up",
-        Reason::Budget => "the budget does not suffice",
-        Reason::Asked => "the worker has a question",
-        Reason::Reentered => "it is entered again",
-        Reason::Planned => "the plan asks a person here",
-        Reason::SameFailure => "it failed repeatedly in the same way",
-        Reason::Proposed => "the worker proposes a further step",
-        Reason::Conflict => "the changes of its branches conflict",
-        Reason::Effect => "a person has to allow it",
-        Reason::Prompt => "a person has to approve the prompt to its judge",
-        Reason::Day => "the budget of the day is used up",
-    }
-}
-
-/// Names an ask's kind with its article: `an escalation`.
-pub fn ask_name(kind: AskKind) -> &'static str {
-    match kind {
-        AskKind::Plan => "a plan approval",
-        AskKind::Escalation => "an escalation",
-        AskKind::Budget => "a budget ask",
-        AskKind::Question => "a question",
-        AskKind::Choice => "a choice",
-        AskKind::Insertion => "a proposed step",
-        AskKind::Effect => "an effect approval",
-        AskKind::Prompt => "a prompt approval",
-        AskKind::Synthesis => "a synthesis approval",
-        AskKind::Day => "an ask about the day's budget",
-    }
 }
 
 fn verdict_verb(verdict: Verdict) -> &'static str {

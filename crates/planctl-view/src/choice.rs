@@ -1,10 +1,7 @@
 //! Why a run took one edge and not another (DOT E15).
 
-use crate::choosing::{Choosing, Decider, Tried};
-use crate::condition::Weighed;
-use crate::fact::Fact;
-use crate::graph::{Edge, Graph, On, Signal};
-use crate::ids::NodeId;
+use planctl_engine::condition::Weighed;
+use planctl_engine::{Choosing, Decider, Edge, Fact, Graph, NodeId, On, Signal, Tried};
 
 /// One choice of a way on, with every edge that was looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::Graph;
-use crate::ids::NodeId;
+use planctl_engine::{Graph, NodeId};
 
 /// Counts the steps at a node and beyond it that have not settled: they wait until the node is left.
 pub fn steps_waiting(graph: &Graph, node: &NodeId, settled: &BTreeSet<NodeId>) -> u64 {

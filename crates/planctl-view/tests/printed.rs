@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use planctl_engine::view::{strip_terminal_sequences, telling_line};
+use planctl_view::{strip_terminal_sequences, telling_line};
 
 fn printed(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed").join(name);

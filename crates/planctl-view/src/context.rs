@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::contract_words;
-use crate::fact::Fact;
-use crate::graph::{Edge, Graph, Node, NodeKind, On, Signal};
-use crate::ids::NodeId;
-use crate::outcome::Outcome;
-use crate::run::{NodeState, Record, Run, RunStatus};
+use planctl_engine::{
+    Edge, Fact, Graph, Node, NodeId, NodeKind, NodeState, On, Outcome, Record, Run, RunStatus, Signal,
+};
+
+use crate::words::contract_words;
 
 /// The inputs of the three forms.
 #[derive(Clone, Copy, Debug)]

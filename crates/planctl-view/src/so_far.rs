@@ -2,12 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::node_name;
-use crate::effect::SoFar;
-use crate::fact::Fact;
-use crate::graph::{Fidelity, Graph, Node};
-use crate::ids::NodeId;
-use crate::outcome::Outcome;
+use planctl_engine::{Fact, Fidelity, Graph, Node, NodeId, Outcome, SoFar};
+
+use crate::words::node_name;
 
 /// Returns how many of the newest facts are enough to tell what a fidelity tells; a node takes about four.
 pub fn so_far_facts(fidelity: Fidelity) -> u16 {

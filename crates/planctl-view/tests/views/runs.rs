@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::view::{self, Form, Manual, Scene, Verify, decider_word};
 use planctl_engine::{Fact, NodeId};
+use planctl_view::{Form, Manual, Scene, Verify, decider_word};
 
 use super::script::scene_after;
 
@@ -13,10 +13,10 @@ const FORK: &str = "f: fork j max 2  a: task retry 1  b: task  c: task  j: join 
 #[track_caller]
 fn branches(conversation: &str, expected: &str) {
     let (graph, run, _) = scene_after(conversation);
-    let drawn: Vec<String> = view::open_joins(&graph, &run)
+    let drawn: Vec<String> = planctl_view::open_joins(&graph, &run)
         .into_iter()
         .map(|joining| {
-            let branch = |branch: &view::Branch| {
+            let branch = |branch: &planctl_view::Branch| {
                 let at: Vec<&str> = branch.at.iter().map(NodeId::as_str).collect();
                 format!("{:?} {}", branch.stands, at.join(" ")).trim_end().to_owned()
             };
@@ -81,7 +81,7 @@ fn choices(conversation: &str, expected: &[&str]) {
     let (graph, _, facts) = scene_after(conversation);
     let drawn: Vec<String> = facts
         .iter()
-        .filter_map(|fact| view::choice(&graph, fact))
+        .filter_map(|fact| planctl_view::choice(&graph, fact))
         .map(|choice| {
             let looked: Vec<String> = choice
                 .looked
@@ -149,9 +149,9 @@ fn a_way_back_that_an_unmet_goal_asks_for_stands_alone() {
         -> agent reported b#1       b#1 to harness
         -> harness found b#1 exit 0  b#1 passed; b settled passed; goal a unmet; a#2 to coder",
     );
-    let back = facts.iter().filter_map(|fact| view::choice(&graph, fact)).next_back().unwrap();
+    let back = facts.iter().filter_map(|fact| planctl_view::choice(&graph, fact)).next_back().unwrap();
     assert_eq!((back.to.as_str(), back.looked.len(), back.looked[0].result.word()), ("a", 1, "taken"));
-    assert!(view::choice(&graph, &Fact::PlanActivated { resumed: false }).is_none());
+    assert!(planctl_view::choice(&graph, &Fact::PlanActivated { resumed: false }).is_none());
 }
 
 #[track_caller]
@@ -171,7 +171,7 @@ fn told_with(manual: &BTreeMap<NodeId, Manual>, conversation: &str, form: Form, 
         manual,
     };
     let expected: Vec<&str> = expected.lines().map(|line| line.trim_start_matches('|')).collect();
-    assert_eq!(view::context(&scene, form).trim_end_matches('\n'), expected.join("\n"));
+    assert_eq!(planctl_view::context(&scene, form).trim_end_matches('\n'), expected.join("\n"));
 }
 
 const SECOND: &str = "plan  a: task  b: task retry 2 escalate  c: task

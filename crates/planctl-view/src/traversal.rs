@@ -2,11 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fact::Fact;
-use crate::graph::{Graph, Node, NodeKind, On};
-use crate::ids::NodeId;
-use crate::outcome::Outcome;
-use crate::run::Run;
+use planctl_engine::{Fact, Graph, Node, NodeId, NodeKind, On, Outcome, Run};
 
 /// The most nodes of the path.
 pub const PATH_MAX: usize = 50;

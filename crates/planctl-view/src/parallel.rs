@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::graph::{Graph, NodeKind};
-use crate::ids::NodeId;
+use planctl_engine::{Graph, NodeId, NodeKind};
 
 /// The most forks that are looked at; each costs a walk over its branches.
 const FORKS_MAX: usize = 500;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{Graph, JoinPolicy, Node, NodeKind};
-use crate::ids::NodeId;
-use crate::run::{NodeState, Record, Run, RunStatus};
+use planctl_engine::{Graph, JoinPolicy, Node, NodeId, NodeKind, NodeState, Record, Run, RunStatus};
 
 /// A join that waits for branches.
 #[derive(Clone, PartialEq, Eq, Debug)]

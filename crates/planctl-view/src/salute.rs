@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use super::{ask_name, node_name, outcomes_line, sentence};
-use crate::ask::AskKind;
-use crate::budget::{Budget, Spent};
-use crate::fact::Fact;
-use crate::graph::{Graph, NodeKind, Subscription, Task};
-use crate::ids::{NodeId, Role};
-use crate::outcome::{End, Outcomes};
-use crate::pace::Level;
-use crate::run::{NodeState, Record, Run, RunStatus};
-use crate::time::Timestamp;
+use planctl_engine::{
+    AskKind, Budget, End, Fact, Graph, Level, NodeId, NodeKind, NodeState, Outcomes, Record, Role, Run,
+    RunStatus, Spent, Subscription, Task, Timestamp,
+};
+
+use crate::sentence::sentence;
+use crate::words::{ask_name, node_name, outcomes_line};
 
 /// How many of the last events the activity tells.
 const EVENTS: usize = 5;
