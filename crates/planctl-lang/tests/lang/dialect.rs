@@ -380,6 +380,15 @@ fn through_markdown(statements: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
+fn h_33_block_of_a_library_leaves_the_field_out_in_markdown() {
+    let step = format!("{STEP}, on_fail=block");
+    let written = to_markdown(&checked(&dot(&format!("start a [{step}] exit start -> a -> exit"))).0[0]);
+    assert!(!written.text.contains("on_fail"), "{}", written.text);
+    let (_, found) = planctl_lang::parse(&Source::new("plan.md", &written.text));
+    assert_eq!(found, Vec::new());
+}
+
+#[test]
 fn dot_b10_the_success_of_the_last_decision_is_kept_in_markdown() {
     let (edges, lost) = through_markdown(&format!(
         "start a [{STEP}] d [shape=diamond] exit start -> a -> d [on=always]\n\

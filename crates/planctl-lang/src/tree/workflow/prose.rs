@@ -185,9 +185,11 @@ fn step(
         ("workspace", said.workspace.text()),
         ("timeout", said.timeout.text()),
     ];
+    // `block` of a library (H-33) stands for the policy of a plan that says none.
+    let on_fail = said.on_fail.text().filter(|_| said.on_fail.value().is_some());
     let fields_after = [
         ("judge_by", said.judge_by.text()),
-        ("on_fail", said.on_fail.text()),
+        ("on_fail", on_fail),
         ("max_retries", said.max_retries.text()),
         ("max_visits", said.max_visits.text()),
         ("contract_timeout", said.contract_timeout.text()),
