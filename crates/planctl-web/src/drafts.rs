@@ -13,7 +13,7 @@ use crate::frame::{Form, Frame, Tab};
 /// The most characters of a goal in a list and in a title.
 const GOAL_CHARACTERS_MAX: usize = 100;
 
-/// The drafts of this daemon, and the form that begins one.
+/// The drafts of the daemon, and the form that begins one.
 #[derive(Template)]
 #[template(path = "drafts.html")]
 pub struct DraftsScreen<'a> {
@@ -94,6 +94,7 @@ fn state_word(state: &DraftingState) -> &'static str {
         DraftingState::Waiting => "waiting for you",
         DraftingState::GivenUp => "given up",
         DraftingState::Failed => "not written",
+        DraftingState::Interrupted => "interrupted",
     }
 }
 
