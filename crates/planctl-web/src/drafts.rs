@@ -64,6 +64,11 @@ impl DraftScreen<'_> {
         self.view.state == DraftingState::Working
     }
 
+    /// Says whether a writer can write it again: a form of words writes once.
+    fn takes_hint(&self) -> bool {
+        self.view.call.writer.is_some() && self.view.draft.is_some()
+    }
+
     /// Says what the draft itself took; a form of words takes nothing.
     fn spent(&self) -> Option<String> {
         let draft = self.view.draft.as_ref().filter(|draft| draft.writer.is_some())?;
