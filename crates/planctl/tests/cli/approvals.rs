@@ -111,6 +111,7 @@ fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_
         "{}",
         shown.out
     );
+    assert!(shown.out.contains("  diff │ +A word more.\n"), "{}", shown.out);
     assert_eq!(fixture.planctl(&["approvals", "skip", &ask, "--note", "later"]).code, 0);
     let shown = fixture.planctl(&["approvals", "show", &ask]);
     assert!(shown.out.contains("\nanswered skip by ann after "), "{}", shown.out);
