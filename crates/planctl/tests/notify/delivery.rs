@@ -283,3 +283,27 @@ fn runs_before(head: &str, then: &str) -> String {
            from plan p, (select * from runs limit 1) r, generate_series(1, 501) n returning id) {then}"
     )
 }
+
+#[test]
+fn a_message_on_a_desktop_goes_to_the_program_that_shows_it_and_is_text_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    place.plan(1, "");
+    let (folder, shown) = (place.path("programs"), place.path("shown"));
+    fs::create_dir(&folder).unwrap();
+    let program = folder.join("notify-send");
+    let script =
+        format!("#!/bin/sh\nprintf '%s\\n' \"$DISPLAY\" \"$@\" > {0}.new; mv {0}.new {0}\n", shown.display());
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    configure(&place, "[notify.desk]\nto = \"desktop\"\non = [\"approval.opened\"]\n");
+    let programs = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display());
+    let variables = [("PATH", programs.as_ref()), ("DISPLAY", ":9".as_ref())];
+    let mut daemon = place.start_with(&["daemon", "run"], &variables);
+    daemon.hear("ready");
+    ask(&place);
+    wait_until("the program ran", || shown.exists());
+    let shown = fs::read_to_string(shown).unwrap();
+    let begins = ":9\n--app-name=planctl\n--\nplanctl\nask 1 waits for you: approve 1 step of \"Survive\"\n";
+    assert!(shown.starts_with(begins) && shown.contains("planctl approvals show 1"), "{shown}");
+}
