@@ -13,7 +13,7 @@ use crate::frame::{Form, Frame, Tab};
 /// The most characters of a goal in a list and in a title.
 const GOAL_CHARACTERS_MAX: usize = 100;
 
-/// The drafts of this daemon, and the form that begins one.
+/// The drafts of the daemon, and the form that begins one.
 #[derive(Template)]
 #[template(path = "drafts.html")]
 pub struct DraftsScreen<'a> {
@@ -64,6 +64,11 @@ impl DraftScreen<'_> {
         self.view.state == DraftingState::Working
     }
 
+    /// Says whether a writer can write it again: a form of words writes once.
+    fn takes_hint(&self) -> bool {
+        self.view.call.writer.is_some() && self.view.draft.is_some()
+    }
+
     /// Says what the draft itself took; a form of words takes nothing.
     fn spent(&self) -> Option<String> {
         let draft = self.view.draft.as_ref().filter(|draft| draft.writer.is_some())?;
@@ -99,6 +104,7 @@ fn state_word(state: &DraftingState) -> &'static str {
         DraftingState::Waiting => "waiting for you",
         DraftingState::GivenUp => "given up",
         DraftingState::Failed => "not written",
+        DraftingState::Interrupted => "interrupted",
     }
 }
 

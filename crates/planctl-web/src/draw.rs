@@ -298,7 +298,7 @@ pub fn drafting_phase(state: &DraftingState) -> &'static str {
         DraftingState::Working => "current",
         DraftingState::Done => "done",
         DraftingState::Waiting => "waiting",
-        DraftingState::GivenUp | DraftingState::Failed => "failed",
+        DraftingState::GivenUp | DraftingState::Failed | DraftingState::Interrupted => "failed",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use planctl_api::wire::PlanEditFinding;
+use planctl_api::words;
 
 use crate::draw;
 
@@ -35,6 +36,8 @@ impl MarginLine<'_> {
 
 /// Returns the lines that findings are about, and those around them.
 fn margin<'a>(text: &str, found: &[&'a PlanEditFinding]) -> Vec<MarginLine<'a>> {
+    // As a whole: a key goes over several lines.
+    let text = words::plan_block(text);
     let lines: Vec<&str> = text.lines().collect();
     let mut by_line: BTreeMap<usize, Vec<&'a PlanEditFinding>> = BTreeMap::new();
     for finding in found {

@@ -106,6 +106,8 @@ pub struct Failure {
     pub message: String,
     /// How to mend it.
     pub help: Option<String>,
+    /// How to mend it for a person at the page, where that differs: a browser has no flags.
+    pub page_help: Option<String>,
     /// The command to type next.
     pub next: Option<String>,
 }
@@ -113,7 +115,7 @@ pub struct Failure {
 impl Failure {
     /// Makes a failure from what happened.
     pub fn new(exit: Exit, message: impl Display) -> Failure {
-        Failure { exit, message: message.to_string(), help: None, next: None }
+        Failure { exit, message: message.to_string(), help: None, page_help: None, next: None }
     }
 
     /// Makes a failure of something that was named and is not there.
@@ -130,6 +132,13 @@ impl Failure {
     #[must_use]
     pub fn help(mut self, help: impl Display) -> Failure {
         self.help = Some(help.to_string());
+        self
+    }
+
+    /// Says how a person at the page mends it.
+    #[must_use]
+    pub fn page_help(mut self, help: impl Display) -> Failure {
+        self.page_help = Some(help.to_string());
         self
     }
 

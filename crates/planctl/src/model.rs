@@ -149,7 +149,9 @@ impl Model {
         if let Some(variable) = &config.key_env {
             let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
             let Some(key) = key else {
-                return Err(wrong(format!("{variable} is not set")).help(format!("export {variable}=…")));
+                return Err(wrong(format!("{variable} is not set"))
+                    .help(format!("export {variable}=…"))
+                    .page_help(format!("set {variable} where the daemon is started, and start it again")));
             };
             if tls::is_readable_by_others(&endpoint) {
                 return Err(wrong("its key would travel unencrypted to another machine".to_owned())
@@ -412,9 +414,9 @@ fn failure(model: &Model, error: &ModelError) -> Failure {
             None => format!("name the variable that holds its key: key_env in [models.{name}]"),
         }),
         ModelError::RateLimit { wait: Some(wait), .. } => Failure::new(Exit::Temporary, message)
-            .help(format!("it asks to wait {} s; the same command goes on where it was", wait.as_secs())),
+            .help(format!("it asks to wait {} s; the same goal goes on where it was", wait.as_secs())),
         ModelError::RateLimit { wait: None, .. } | ModelError::Network { .. } => {
-            Failure::new(Exit::Temporary, message).help("the same command goes on where it was")
+            Failure::new(Exit::Temporary, message).help("the same goal goes on where it was")
         }
         ModelError::Refused { .. } => {
             Failure::new(Exit::Configuration, message).help(match named::is_address(model.name()) {

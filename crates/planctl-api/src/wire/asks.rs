@@ -273,6 +273,9 @@ pub struct ApprovedView {
     pub digest: String,
     /// Whether the plan's file has another text by now; `null` where it can't be read from here.
     pub file_changed: Option<bool>,
+    /// The lines in which the file differs from the text that runs, as a unified diff; left out where it does not, or can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
 }
 
 /// Where a plan will run, who will work, and what nobody may change.

@@ -49,13 +49,15 @@ pub enum DraftingState {
     GivenUp,
     /// It could not be written. The same call goes on where it was.
     Failed,
+    /// The daemon stopped while it was written. The same call goes on where it was.
+    Interrupted,
 }
 
-/// A draft that a daemon writes, or wrote since it began.
+/// A draft that a daemon writes, or one that it or an earlier daemon of its state directory wrote.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DraftingView {
-    /// Its id, as long as this daemon runs.
+    /// Its id.
     pub id: String,
     /// The call that began it.
     pub call: DraftingCall,
@@ -64,7 +66,7 @@ pub struct DraftingView {
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub begun_at: String,
-    /// When it ended, RFC 3339; null while it is being written.
+    /// When it ended, RFC 3339; null while it is being written, and where it was interrupted.
     #[schemars(extend("format" = "date-time"))]
     pub ended_at: Option<String>,
     /// Where it stands.

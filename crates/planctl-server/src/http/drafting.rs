@@ -52,7 +52,11 @@ pub(super) async fn begin(call: Call) -> Answer {
             let store = store.clone();
             move || store.wake_listeners(News::Any)
         };
-        let written = drafter.write(&begun, stop, tells).await;
+        let written = drafter.write(&begun, stop.clone(), tells).await;
+        if written.is_err() && *stop.borrow() {
+            // The next daemon says that it was interrupted.
+            return;
+        }
         let plan = match &written {
             Ok(draft) => keep_plan(&call, &begun.call.workspace, draft).await,
             Err(_) => None,
@@ -87,5 +91,6 @@ fn drafter(call: &Call) -> Result<Drafter, Problem> {
 }
 
 fn no_such_draft() -> Problem {
-    Problem::new(Code::NotFound, "there is no such draft").help("a daemon knows the drafts of its own time")
+    Problem::new(Code::NotFound, "there is no such draft")
+        .help("a daemon keeps the newest 50 drafts of its page")
 }

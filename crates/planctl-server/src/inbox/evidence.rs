@@ -7,9 +7,12 @@ use planctl_engine::{Graph, Node};
 use planctl_harness::{Baseline, ChangeKind, changes_since_head};
 use planctl_store::{Approval, RunRow, Said};
 
+use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
+use crate::plans::canonical;
 use crate::runs::attempts::Attempts;
-use crate::runs::plan_file::PlanFile;
+use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
+use crate::verify::diff::unified;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::branch_worktrees;
 
@@ -100,11 +103,24 @@ impl Services {
             PlanFile::Changed => Some(true),
             PlanFile::Unseen => None,
         };
+        let diff = if file_changed == Some(true) { self.diff_since_approval(run).await? } else { None };
         Ok(ApprovedView {
             by: approval.by.clone(),
             at: moment(approval.at),
             digest: run.revision.as_str().to_owned(),
             file_changed,
+            diff,
         })
+    }
+
+    /// Compares the plan's file with the text that a run executes; nothing where the file can't be read as a text.
+    async fn diff_since_approval(&self, run: &RunRow) -> Result<Option<String>, ServiceError> {
+        let file = plan_file(run);
+        let bytes = blocking(move || bytes_of(&file)).await?;
+        let Some(text) = bytes.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return Ok(None);
+        };
+        let approved = self.kept_text(run.plan, &run.plan_path, &run.revision).await?.source;
+        Ok(Some(unified(&canonical(&approved), &canonical(&text))))
     }
 }

@@ -1,9 +1,11 @@
 //! Drafts plans for the page, as the command line does at a terminal: only the command line knows writers, rules and records.
 
+mod kept;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use planctl_api::wire::draft::{DraftState, DraftView};
@@ -12,6 +14,7 @@ use planctl_api::wire::moment;
 use planctl_api::{Code, Problem};
 use tokio::sync::watch;
 
+use self::kept::KeptDrafts;
 use crate::clock;
 use crate::node::runtime::{blocking, stopped};
 use crate::node::services::ServiceError;
@@ -67,11 +70,13 @@ pub struct Undrafted {
     pub last: Option<Box<DraftView>>,
 }
 
-/// Drafts of this daemon. Clones share them.
+/// Drafts of a state directory's daemons. Clones share them.
 #[derive(Clone)]
 pub struct Drafter {
     drafts: Arc<dyn Drafts>,
-    known: Arc<Mutex<VecDeque<KnownDraft>>>,
+    kept: Arc<KeptDrafts>,
+    /// Read once they are asked for: by then this process is the daemon.
+    known: Arc<OnceLock<Mutex<VecDeque<KnownDraft>>>>,
 }
 
 /// A draft that is known.
@@ -81,9 +86,10 @@ struct KnownDraft {
 }
 
 impl Drafter {
-    /// Takes what writes drafts.
-    pub fn new(drafts: impl Drafts + 'static) -> Drafter {
-        Drafter { drafts: Arc::new(drafts), known: Arc::default() }
+    /// Takes what writes drafts, and the state directory in which those of the page are kept.
+    pub fn new(drafts: impl Drafts + 'static, state_dir: PathBuf) -> Drafter {
+        let kept = Arc::new(KeptDrafts::of(state_dir));
+        Drafter { drafts: Arc::new(drafts), kept, known: Arc::default() }
     }
 
     /// Names those who may write drafts of a workspace.
@@ -138,9 +144,13 @@ impl Drafter {
             trouble: None,
             help: None,
         };
-        known.push_back(KnownDraft { view: view.clone(), stop: watch::Sender::new(false) });
-        while known.len() > REMEMBERED {
-            known.pop_front();
+        known.push_back(KnownDraft::of(view.clone()));
+        let surplus = known.len().saturating_sub(REMEMBERED);
+        let forgotten: Vec<KnownDraft> = known.drain(..surplus).collect();
+        drop(known);
+        self.kept.put(&view);
+        for known in forgotten {
+            self.kept.remove(&known.view.id);
         }
         Ok(view)
     }
@@ -216,15 +226,40 @@ impl Drafter {
     }
 
     fn change(&self, id: &str, change: impl FnOnce(&mut DraftingView)) {
-        if let Some(known) = self.known().iter_mut().find(|known| known.view.id == id) {
-            change(&mut known.view);
-        }
+        let mut known = self.known();
+        let Some(view) = known.iter_mut().map(|known| &mut known.view).find(|view| view.id == id) else {
+            return;
+        };
+        change(view);
+        let changed = view.clone();
+        drop(known);
+        self.kept.put(&changed);
     }
 
     // A writer that panicked left whole views.
     fn known(&self) -> MutexGuard<'_, VecDeque<KnownDraft>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        let read = || {
+            let drafts = self.kept.all().into_iter().map(interrupted);
+            Mutex::new(drafts.map(KnownDraft::of).collect())
+        };
+        self.known.get_or_init(read).lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl KnownDraft {
+    fn of(view: DraftingView) -> KnownDraft {
+        KnownDraft { view, stop: watch::Sender::new(false) }
+    }
+}
+
+/// Says of a draft that a daemon left half written that it was interrupted.
+fn interrupted(mut view: DraftingView) -> DraftingView {
+    if view.state == DraftingState::Working {
+        view.state = DraftingState::Interrupted;
+        view.trouble = Some("The daemon stopped while this draft was being written.".to_owned());
+        view.help = Some("Go on where it was: answers of the writer that came are kept.".to_owned());
+    }
+    view
 }
 
 impl fmt::Debug for Drafter {

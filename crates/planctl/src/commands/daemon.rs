@@ -114,7 +114,10 @@ pub(super) fn options(
         hosts: work.hosts,
         caps: Caps { open_runs: work.max_open_runs, open_asks: work.max_open_asks },
         doctor: Some(Doctor::new(look)),
-        drafter: Some(Drafter::new(PageDrafts(context.in_workspace(context.workspace())?))),
+        drafter: Some(Drafter::new(
+            PageDrafts(context.in_workspace(context.workspace())?),
+            context.state_dir()?,
+        )),
         command: crate::next::words,
     })
 }

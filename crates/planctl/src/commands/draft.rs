@@ -284,9 +284,9 @@ impl<'a> Drafting<'a> {
                     let Some(proposal) = proposal else {
                         let why =
                             format!("the entry {name} of the library fits, and is more than a list of steps");
-                        return Err(self
-                            .no_writer(why)
-                            .next(format!("planctl new --from {}", shell_word(&name))));
+                        let command = format!("planctl new --from {}", shell_word(&name));
+                        let failure = self.no_writer(why);
+                        return Err(failure.page_help(format!("in a terminal: {command}")).next(command));
                     };
                     return written_by_form(&proposal);
                 }
@@ -319,10 +319,15 @@ impl<'a> Drafting<'a> {
         match offered.first() {
             Some(first) => Failure::new(Exit::No, message)
                 .help(format!("name a writer: {}", offered.join(", ")))
+                .page_help("choose a writer")
                 .next(format!("{command} {first}")),
             None => Failure::new(Exit::No, message).help(
                 "install an agent (claude, codex, gemini, opencode, aider), name a command (--agent exec:CMD), or set \
                  [models.NAME] in planctl.toml with api, url, model and key_env",
+            )
+            .page_help(
+                "on the daemon's host, install an agent (claude, codex, gemini, opencode, aider), or set [models.NAME] in \
+                 planctl.toml with api, url, model and key_env; then choose that writer here",
             ),
         }
     }
@@ -383,7 +388,9 @@ impl<'a> Drafting<'a> {
             Failure::new(Exit::No, format!("no draft was written: {answers}, and the last has errors"));
         if let Some(text) = &end.text {
             let path = self.kept.write_refused(text)?;
-            failure = failure.help(format!("the last text is in {}", path.display()));
+            let path = path.display();
+            let on_page = format!("say below what should be different; the last text is in {path} there");
+            failure = failure.help(format!("the last text is in {path}")).page_help(on_page);
         }
         let command = self.command(self.args.out.as_deref());
         let failure = match self.writer {
@@ -473,7 +480,12 @@ pub(super) fn write_plan_file(
         return write::replace(context, file, found, text);
     }
     write::create(file, text).map_err(|failure| {
-        if failure.exit == Exit::Conflict { failure.help("name another file: --out FILE") } else { failure }
+        if failure.exit != Exit::Conflict {
+            return failure;
+        }
+        failure
+            .help("name another file: --out FILE")
+            .page_help("move that file, or name another in a terminal: planctl plan draft 'GOAL' --out FILE")
     })
 }
 

@@ -111,6 +111,7 @@ fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_
         "{}",
         shown.out
     );
+    assert!(shown.out.contains("  diff │ +A word more.\n"), "{}", shown.out);
     assert_eq!(fixture.planctl(&["approvals", "skip", &ask, "--note", "later"]).code, 0);
     let shown = fixture.planctl(&["approvals", "show", &ask]);
     assert!(shown.out.contains("\nanswered skip by ann after "), "{}", shown.out);
@@ -141,6 +142,36 @@ fn approve_all_answers_each_ask_of_one_run_and_none_of_another() {
     );
     let alone = fixture.planctl(&["approve", "--all"]);
     assert_eq!(alone.code, 2, "every run at once is no decision: {alone:?}");
+}
+
+#[test]
+fn approve_all_writes_a_line_of_history_for_each_ask_of_the_run() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "planctl.toml",
+        "[models.strict]\napi = \"messages\"\nurl = \"http://127.0.0.1:9\"\nmodel = \"m-1\"\nask = true\n\n[judges]\nby = [\"strict\"]\n",
+    );
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let mut text = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Two\n\n**Budget:** max 100k tokens, 5 minutes\n\n**parallel:** 2\n\n## Steps\n".to_owned();
+    for step in 1..=2 {
+        text.push_str(&format!(
+            "\n### {step}. Write {step}\n\n**target:** coder\n**needs:** none\n\n**task:**\nWrite `out-{step}`.\n\n**contract:**\n```bash\n\
+             test -e out-{step}\n```\nexit_code == 0\n\n**judge:** Is `out-{step}` finished?\n"
+        ));
+    }
+    fixture.write("p.md", &text);
+    let worker = "touch out-$PLANCTL_STEP";
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let open = fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len();
+    assert_eq!(open, 2, "{said:?}");
+    let said = fixture.planctl(&["approve", "--all", "--run", "p-1", "--note", "both read"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let events = fixture.planctl(&["events", "p-1", "--json"]).out;
+    let by_ann = events
+        .lines()
+        .filter(|line| line.contains("\"event\":\"ask_answered\"") && line.contains("both read"));
+    assert_eq!(by_ann.count(), 2, "{events}");
 }
 
 #[test]

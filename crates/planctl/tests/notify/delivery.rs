@@ -223,3 +223,87 @@ fn an_ask_is_told_of_however_many_wait_before_it_of_which_nobody_wants_to_hear()
     let is_second = |got: &Value| got["type"] == "approval.opened" && got["data"]["run"] == "p-2";
     wait_until("a message of the ask", || receiver.got().iter().any(|got| is_second(&got.json())));
 }
+
+#[test]
+fn a_used_budget_is_told_of_however_many_wait_before_it_of_which_nobody_wants_to_hear() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    configure(&place, &format!("{WEBHOOK}on = [\"budget.notice\"]\n"));
+    let _daemon = daemon(&place, &receiver);
+    place.must(&["plan", "run", "p.md", "--approve", "-d"]);
+    // More than are read at once, before it and in a folder that has no configuration.
+    sql(&place, &runs_before("jsonb_set(r.head::jsonb, '{noticed}', 'true')::json", ""));
+    sql(
+        &place,
+        "update runs set head = jsonb_set(head::jsonb, '{noticed}', 'true')::json where name = 'p-1'",
+    );
+    let told = receiver.await_got(1)[0].json();
+    assert_eq!((&told["type"], &told["data"]["run"]), (&"budget.notice".into(), &"p-1".into()), "{told}");
+}
+
+#[test]
+fn unserved_work_is_told_of_however_much_waits_before_it_of_which_nobody_wants_to_hear() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    configure(&place, &format!("{WEBHOOK}on = [\"worker.none_for_role\"]\n"));
+    let _daemon = daemon(&place, &receiver);
+    place.must(&["plan", "run", "p.md", "--approve", "-d"]);
+    sql(
+        &place,
+        &runs_before(
+            "r.head",
+            "insert into items select (jsonb_populate_record(null::items, to_jsonb(i) || jsonb_build_object('id', 'before-' || m.id, \
+               'run', m.id, 'available_at', clock_timestamp() - interval '2 minutes'))).* \
+             from made m, (select * from items where lane = 'agent' limit 1) i",
+        ),
+    );
+    sql(
+        &place,
+        "update items set available_at = clock_timestamp() - interval '2 minutes' where lane = 'agent'",
+    );
+    let told = receiver.await_got(1)[0].json();
+    assert_eq!(
+        (&told["type"], &told["data"]["run"]),
+        (&"worker.none_for_role".into(), &"p-1".into()),
+        "{told}"
+    );
+}
+
+/// Writes 501 open runs like the one that there is, in another folder and with ids before its own; `then` may use them as `made`.
+fn runs_before(head: &str, then: &str) -> String {
+    let then = if then.is_empty() { "select from made" } else { then };
+    format!(
+        "with folder as (insert into workspaces (host, path) select host, '/nowhere' from workspaces limit 1 returning id), \
+         plan as (insert into plans (workspace, path, status, digest) select id, 'q.md', 'verified', 'd' from folder returning *), \
+         made as (insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, head, seq, chain, \
+           created_at) select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, p.id, p.workspace, 'q', n, 'q-' || n, \
+             r.revision, r.graph, '{{}}', r.status, {head}, 3, r.chain, now() \
+           from plan p, (select * from runs limit 1) r, generate_series(1, 501) n returning id) {then}"
+    )
+}
+
+#[test]
+fn a_message_on_a_desktop_goes_to_the_program_that_shows_it_and_is_text_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    place.plan(1, "");
+    let (folder, shown) = (place.path("programs"), place.path("shown"));
+    fs::create_dir(&folder).unwrap();
+    let program = folder.join("notify-send");
+    let script =
+        format!("#!/bin/sh\nprintf '%s\\n' \"$DISPLAY\" \"$@\" > {0}.new; mv {0}.new {0}\n", shown.display());
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    configure(&place, "[notify.desk]\nto = \"desktop\"\non = [\"approval.opened\"]\n");
+    let programs = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display());
+    let variables = [("PATH", programs.as_ref()), ("DISPLAY", ":9".as_ref())];
+    let mut daemon = place.start_with(&["daemon", "run"], &variables);
+    daemon.hear("ready");
+    ask(&place);
+    wait_until("the program ran", || shown.exists());
+    let shown = fs::read_to_string(shown).unwrap();
+    let begins = ":9\n--app-name=planctl\n--\nplanctl\nask 1 waits for you: approve 1 step of \"Survive\"\n";
+    assert!(shown.starts_with(begins) && shown.contains("planctl approvals show 1"), "{shown}");
+}

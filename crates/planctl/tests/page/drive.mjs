@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
+import http from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { createRequire } from "node:module";
@@ -209,6 +210,46 @@ try {
   await ann.getByRole("heading", { name: "Drafted for a goal" }).waitFor();
   await look(ann, "plan-drafted");
   console.log("ok: a plan is drafted from its goal, and followed live");
+
+  // A prompt that is to be sent is read and refused from its page alone; its draft says so, and what to do.
+  workspace("asks", { "app.sh": "echo hello\n", "planctl.toml": "[models.m]\napi = \"chat\"\nurl = \"http://127.0.0.1:9\"\nmodel = \"m-large\"\nask = true\n" });
+  must("asks", "trust", ".");
+  const begin = async (folder, writer) => {
+    await ann.goto(`${base}/drafts?project=${encodeURIComponent(path.join(place, folder))}`);
+    await ann.getByLabel("The goal, in your words").fill("Add a --json flag to app.sh");
+    await ann.getByLabel("Writer").selectOption(writer);
+    await ann.getByRole("button", { name: "Draft it" }).click();
+    await ann.waitForURL(/\/drafts\/\w+$/);
+    return new URL(ann.url()).pathname;
+  };
+  const asking = await begin("asks", "model m");
+  await ann.getByText("waits for your approval").first().waitFor();
+  await look(ann, "draft-waiting", asking);
+  await ann.getByRole("link", { name: /^prompt/ }).click();
+  await look(ann, "ask-prompt");
+  await ann.getByRole("radio", { name: /^reject/ }).check();
+  await ann.getByRole("textbox", { name: /^Note/ }).fill("Leave out the key.");
+  await ann.getByRole("button", { name: "Decide as ann" }).click();
+  await ann.getByText(/^Recorded:/).waitFor();
+  await ann.goto(base + asking);
+  await ann.getByRole("button", { name: "Go on where it was" }).click();
+  await ann.getByText("a draft that starts from scratch has a new prompt").waitFor();
+  await look(ann, "draft-refused");
+  // So is what a draft of a goal asks: may an agent write a program?
+  const body = JSON.stringify({
+    place: { workspace: path.join(place, "asks"), config: null }, key: "draft-1", begun: "b", goal: "Count the words of each file",
+    asks: [{ slot: "I1", question: { kind: "synthesis", text: "Write the program `tools/count`, which counts the words of a file." } }],
+  });
+  const opened = await new Promise((done, failed) => {
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), "idempotency-key": "synthesis" };
+    const call = { socketPath: path.join(environment.PLANCTL_STATE_DIR, "daemon.sock"), path: "/v1/drafts/asks", method: "POST", headers };
+    http.request(call, async (answer) => done(JSON.parse((await answer.toArray()).join("")))).on("error", failed).end(body);
+  });
+  await look(ann, "ask-synthesis", `/asks/${opened.asks[0].id}`);
+  await ann.getByRole("radio", { name: /^approve/ }).check();
+  await ann.getByRole("button", { name: "Decide as ann" }).click();
+  await ann.getByText(/^Recorded:/).waitFor();
+  console.log("ok: a prompt and a synthesis are answered from their pages");
 
   // Every screen, as everybody sees it.
   await ann.goto(`${base}/runs/auth-1`);
@@ -424,7 +465,11 @@ try {
   await open.keyboard.press("Enter");
   await open.waitForURL(/\/runs\//);
 
-  // The daemon is lost, and comes back at the same address with the same session.
+  // The daemon is lost while it writes a draft, and comes back at the same address with the same session.
+  workspace("cut", { "app.sh": "echo hello\n", "writer.sh": "sleep 600\n", "planctl.toml": "[roles.coder]\nagent = \"exec:bash writer.sh\"\n" });
+  must("cut", "trust", ".");
+  const cut = await begin("cut", "agent exec:bash writer.sh");
+  await ann.getByText("drafts …").waitFor();
   await open.goto(base);
   await open.waitForTimeout(500);
   const pid = JSON.parse(must("home", "daemon", "status", "--json")).pid;
@@ -435,6 +480,11 @@ try {
   await until("updates are back", async () => (await open.textContent("#connection")) === "");
   wrong.length = 0;
   console.log("ok: a lost daemon is said, and its return");
+  await look(ann, "draft-interrupted", cut);
+  await ann.getByText("The daemon stopped while this draft was being written.").waitFor();
+  await look(ann, "drafts-interrupted", `/drafts?project=${encodeURIComponent(path.join(place, "cut"))}`);
+  wrong.length = 0; // Its own page lost the connection, too.
+  console.log("ok: a draft that the daemon left half written is there, and says so");
 
   // A plan of 5,000 steps.
   const COUNT = Number(process.env.PAGE_STEPS ?? 5000);

@@ -70,7 +70,15 @@ pub(super) async fn show(visit: &Visit, address: &Address, draft: &str) -> Resul
         asks = list.asks.into_iter().filter(is_of_draft).collect();
     }
     let texts = Texts::of(address);
-    let frame = texts.live_frame(visit, Tab::Plans)?;
+    // A page that loads itself would take away what its reader types.
+    let frame = match view.state {
+        DraftingState::Working => texts.live_frame(visit, Tab::Plans)?,
+        DraftingState::Done
+        | DraftingState::Waiting
+        | DraftingState::GivenUp
+        | DraftingState::Failed
+        | DraftingState::Interrupted => texts.frame_of(visit, Tab::Plans)?,
+    };
     let key = visit.new_key();
     let form = visit.session()?.form(&key);
     Ok(DraftScreen { frame, view: &view, asks: &asks, form }.html())
@@ -109,7 +117,8 @@ pub(super) async fn go_on(visit: &Visit, draft: &str, fields: &Fields) -> Result
         return Err(Problem::new(Code::Conflict, "could not go on with the draft: it is being written")
             .help("wait until it is written, or stop it"));
     }
-    let call = DraftingCall { hint: None, again: false, ..call };
+    let budget = fields.text("budget").or(call.budget);
+    let call = DraftingCall { hint: None, again: false, budget, ..call };
     let call = match fields.get("do") {
         "go-on" => call,
         "again" => DraftingCall { again: true, ..call },

@@ -4,7 +4,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use planctl_api::wire::calls::RunName;
 use planctl_api::wire::{AttemptView, LogView, PromptList};
-use planctl_api::{Code, Problem};
+use planctl_api::{Code, Problem, words};
 use planctl_web::{Output, OutputScreen, Screen as _, Tab, encoded, safe_text};
 
 use super::Address;
@@ -89,14 +89,14 @@ async fn find_output(
     Ok(FoundOutput { run: name.run, attempt, output, text })
 }
 
-/// Returns the prompt of an attempt; one that was delivered from another machine is kept there.
+/// Returns the prompt of an attempt, as a part of its plan; one that was delivered from another machine is kept there.
 async fn prompt(visit: &Visit, route: &str, attempt: &AttemptView) -> Result<String, Problem> {
     let (step, number) = (attempt.step.number, attempt.attempt);
     let list: PromptList = visit.get(&format!("{route}/prompts?step={step}&attempt={number}")).await?;
     let of_attempt = list.prompts.into_iter().rfind(|prompt| prompt.visit == attempt.visit);
     let of_attempt =
         of_attempt.ok_or_else(|| not_found("no prompt of this attempt is kept on this machine"))?;
-    Ok(of_attempt.prompt)
+    Ok(words::plan_block(&of_attempt.prompt))
 }
 
 fn not_found(what: &str) -> Problem {

@@ -20,6 +20,11 @@ pub(super) fn draw(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> Str
     }
     if let Some(approved) = &page.approved {
         text.push_str(&draw_approved(approved, &page.ask, now_unix_seconds));
+        if let Some(diff) =
+            approved.diff.as_ref().filter(|diff| is_whole || diff.lines().count() <= DIFF_LINES)
+        {
+            text.push_str(&gutter::printed("diff", &show::plan_block(diff), Cut::Nothing));
+        }
     }
     if let Some(words) = &page.last_words {
         text.push_str(&heading("the worker's last words (they are not evidence)"));

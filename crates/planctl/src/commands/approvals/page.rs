@@ -79,10 +79,10 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     if let Some(will_run) = &page.will_run {
         text.push_str(&draw_will_run(will_run, has_defaults));
     }
-    text.push_str(&draw_plans(page));
     text.push_str(&draw_drift(&page.drift));
     text.push_str(&draw_uncommitted(&page.uncommitted));
     text.push_str(&draw_changes(page));
+    text.push_str(&draw_plans(page));
     text.push_str(&evidence::draw(page, has_defaults, client::now_unix_seconds()));
     text
 }

@@ -46,7 +46,8 @@ impl<R: Metered> Allowance<'_, R> {
                 "the budget does not suffice for one more answer: {used} used{lost}, up to {need} needed, and {limit} allowed"
             );
             Failure::new(Exit::Budget, message)
-                .help("allow more: --budget; the same command then goes on where it was")
+                .help("allow more: --budget; the same goal then goes on where it was")
+                .page_help("allow more in the field below, and go on where it was")
         };
         let (used, need) = (spent.all_tokens(), most.tokens.map_or(0, |most| most.all()));
         if let Some(limit) = self.budget.tokens

@@ -81,6 +81,7 @@ impl<'a> Inbox<'a> {
         let help = format!("the same command with --send {} sends it, and no other", prompt.digest);
         Err(Failure::new(Exit::Waiting, message)
             .help(help)
+            .page_help(format!("answer ask {}, then go on where it was", ask.id))
             .next(format!("planctl approvals approve {}", ask.id)))
     }
 
@@ -134,7 +135,9 @@ fn heard(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
     let by = show::safe(&answer.by);
     let note = answer.note.as_deref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
     let failure = Failure::new(Exit::No, format!("{by} rejected the prompt to {name} (ask {ask}){note}"));
-    Err(failure.help("nothing was sent; --again starts over, with a new prompt"))
+    Err(failure
+        .help("nothing was sent; --again starts over, with a new prompt")
+        .page_help("nothing was sent; a draft that starts from scratch has a new prompt"))
 }
 
 async fn answered(

@@ -102,7 +102,7 @@ impl<'a> Kept<'a> {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let failure = Failure::new(Exit::Conflict, "another process is drafting this plan");
-                return Err(failure.help("wait until it is done; the same command then shows the draft"));
+                return Err(failure.help("wait until it is done; the same goal then shows the draft"));
             }
             Err(error) => return Err(failed(error.into())),
         }
@@ -139,6 +139,7 @@ impl<'a> Kept<'a> {
         serde_json::from_str(&text.record)
             .map(Some)
             .map_err(|error| self.failure("read", &error).help("begin from nothing: --again"))
+            .map_err(|failure| failure.page_help("start from scratch"))
     }
 
     /// Returns the text of the record.

@@ -102,11 +102,15 @@ fn arguments(call: &DraftingCall) -> Result<DraftArgs, Failure> {
     })
 }
 
+/// Says to a person at the page why there is no draft: how to mend that there, else in a terminal.
 fn undrafted(failure: Failure) -> Undrafted {
+    let in_terminal = failure.next.map(|command| format!("in a terminal: {command}"));
+    let help: Vec<String> = failure.help.into_iter().chain(in_terminal).collect();
+    let help = Some(help.join("; ")).filter(|help| !help.is_empty());
     Undrafted {
         waits: failure.exit == Exit::Waiting,
         message: failure.message,
-        help: failure.help,
+        help: failure.page_help.or(help),
         last: None,
     }
 }

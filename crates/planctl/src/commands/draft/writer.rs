@@ -186,7 +186,7 @@ fn charge(usage: Option<&Usage>) -> Charge {
 
 /// Says that a person stopped it.
 pub fn stopped_failure(exit: Exit) -> Failure {
-    Failure::new(exit, "stopped").help("the same command goes on where it was; what was answered is kept")
+    Failure::new(exit, "stopped").help("the same goal goes on where it was; what was answered is kept")
 }
 
 fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
@@ -195,13 +195,14 @@ fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
         AgentAnswerError::Missing(missing) => Failure::new(Exit::NotFound, message).help(missing.help()),
         AgentAnswerError::Permissions(_) => Failure::new(Exit::Denied, message),
         AgentAnswerError::Overran(..) => {
-            Failure::new(Exit::Temporary, message).help("allow more: --within 20m")
+            let failure = Failure::new(Exit::Temporary, message).help("allow more: --within 20m");
+            failure.page_help("in a terminal more is allowed: planctl plan draft 'GOAL' --within 20m")
         }
         AgentAnswerError::Faulted(_)
         | AgentAnswerError::Stopped
         | AgentAnswerError::Copy(_)
         | AgentAnswerError::Io(_) => {
-            Failure::new(Exit::Temporary, message).help("the same command goes on where it was")
+            Failure::new(Exit::Temporary, message).help("the same goal goes on where it was")
         }
     }
 }
@@ -212,12 +213,16 @@ pub fn budget<'m>(
     models: impl IntoIterator<Item = &'m Model>,
 ) -> Result<Budget, Failure> {
     let Some(text) = text else { return Ok(Budget::default()) };
-    let form = "write tokens and money: --budget '200k tokens, $1'";
     let Some(budget) = budget_of(text) else {
-        return Err(Failure::usage(format!("could not read the budget `{}`", show::safe(text))).help(form));
+        let failure = Failure::usage(format!("could not read the budget `{}`", show::safe(text)));
+        return Err(failure
+            .help("write tokens and money: --budget '200k tokens, $1'")
+            .page_help("write tokens and money: 200k tokens, $1"));
     };
     if budget.time.is_some() {
-        return Err(Failure::usage("this budget has no time").help("an agent's time is --within"));
+        return Err(Failure::usage("this budget has no time")
+            .help("an agent's time is --within")
+            .page_help("write tokens and money: 200k tokens, $1"));
     }
     let one = Tokens { input: 1, output: 1, ..Tokens::default() };
     let unpriced = models.into_iter().find(|model| model.cost(one).is_none());

@@ -13,6 +13,8 @@ mod drafts;
 mod edit;
 #[path = "page/reading.rs"]
 mod reading;
+#[path = "page/secrets.rs"]
+mod secrets;
 
 /// A browser that keeps one cookie, at one address of the page.
 pub(super) struct Browser<'h> {

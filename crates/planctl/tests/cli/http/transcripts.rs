@@ -156,6 +156,9 @@ fn an_escalation_is_shown_and_answered_from_its_page_alone() {
     let worker = "case $(cat) in *force*) touch done-1;; esac";
     let ask = stops(&house, &["--approve", "--exec", worker]);
     show(&house, &browser, "escalation", &ask);
+    // A file that was changed since its approval is told with the lines.
+    house.fixture.write("p.md", &format!("{}\nA word more.\n", plan_of("p", "5 minutes", &steps)));
+    has(&browser.get(&format!("/asks/{ask}")), "<code>A word more.</code>");
     answer_on_page(&browser, &ask, &[("answer", "retry"), ("note", "use force")]);
     house.until("p-1", "done");
 }

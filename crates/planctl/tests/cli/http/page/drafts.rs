@@ -44,6 +44,11 @@ fn begin(browser: &Browser<'_>, house: &House, writer: &str, more: &[(&str, &str
     address(&browser.decide(&page, "/drafts", &[&fields[..], more].concat()))
 }
 
+/// The browser of before, at a daemon that was started again.
+fn with_cookie<'h>(house: &'h House, cookie: &str) -> Browser<'h> {
+    Browser { house, cookie: cookie.to_owned() }
+}
+
 fn address(reply: &Reply) -> String {
     assert_eq!(reply.status, 303, "{reply:?}");
     let line = reply.headers.lines().find_map(|line| line.strip_prefix("location: "));
@@ -175,4 +180,100 @@ fn a_draft_from_the_page_is_refused_and_stopped_as_one_at_a_terminal_and_says_so
     let began = house.fixture.home().join("began").display().to_string();
     let alive = std::process::Command::new("pgrep").args(["-f", &format!("touch {began}")]).output().unwrap();
     assert!(alive.stdout.is_empty(), "the agent is gone: {alive:?}");
+}
+
+#[test]
+fn a_draft_from_the_page_is_there_after_a_restart_says_that_it_was_interrupted_and_goes_on() {
+    let (mut house, writer) =
+        house_with("touch HOME/began; [ -e HOME/answer.json ] || sleep 600; cat HOME/answer.json");
+    let began = house.fixture.home().join("began");
+    let cookie = Browser::with_token(&house, "approve").cookie;
+    let browser = with_cookie(&house, &cookie);
+    let mut draft = begin(&browser, &house, &writer, &[("budget", "200k tokens")]);
+    wait_until(|| began.exists().then_some(())).expect("the agent begins");
+    has(&browser.get(&draft), "drafts …");
+    // Killed, and stopped as it should be: the next daemon says the same.
+    for is_killed in [true, false] {
+        std::fs::remove_file(&began).unwrap();
+        if is_killed {
+            house.kill();
+        } else {
+            assert_eq!(house.fixture.planctl(&["daemon", "stop"]).code, 0);
+        }
+        house.start_again();
+        let browser = with_cookie(&house, &cookie);
+        let page = browser.get(&draft);
+        for words in [
+            "</span> interrupted</span>",
+            GOAL,
+            "for approve-test",
+            "drafts …",
+            "The daemon stopped while this draft was being written.",
+            "Go on where it was",
+        ] {
+            has(&page, words);
+        }
+        let project = house.fixture.path("").canonicalize().unwrap().display().to_string();
+        has(&browser.get(&format!("/drafts?project={project}")), "</span> interrupted</span>");
+        if is_killed {
+            // The call that was cut off may have been paid for, so it counts.
+            let short = address(&browser.decide(&page, &draft, &[("do", "go-on")]));
+            let page = ended(&browser, &short);
+            has(&page, "the budget does not suffice for one more answer");
+            has(&page, "allow more in the field below, and go on where it was");
+            draft = address(&browser.decide(&page, &short, &[("do", "go-on"), ("budget", "400k tokens")]));
+            wait_until(|| began.exists().then_some(())).expect("the agent begins");
+        }
+    }
+    answers_with(&house, &answer(RED, &json!([])));
+    let browser = with_cookie(&house, &cookie);
+    let more = [("do", "go-on"), ("budget", "800k tokens")];
+    let written = address(&browser.decide(&browser.get(&draft), &draft, &more));
+    has(&ended(&browser, &written), "Nobody has approved it.");
+    // One that is over is shown as it ended.
+    house.kill();
+    house.start_again();
+    let page = with_cookie(&house, &cookie).get(&written);
+    for words in
+        ["</span> written</span>", "bash app.sh --json | grep -q &#39;^{&#39;", "1 unmetered", "/plans/"]
+    {
+        has(&page, words);
+    }
+}
+
+#[test]
+fn a_refused_draft_says_what_a_person_at_the_page_can_do_and_names_no_flag_of_a_command() {
+    let (house, writer) = house_with("cat HOME/answer.json");
+    answers_with(&house, &answer(RED, &json!([])));
+    let configuration = house.fixture.home().join(".config/planctl/planctl.toml");
+    let before = std::fs::read_to_string(&configuration).unwrap();
+    let model = "[models.m]\napi = \"chat\"\nurl = \"http://127.0.0.1:9\"\nmodel = \"m\"\nkey_env = \"NO_SUCH_KEY\"\n";
+    std::fs::write(&configuration, before + model).unwrap();
+    house.fixture.write("plans/a-json-flag.md", "# Another plan\n");
+    let browser = Browser::with_token(&house, "approve");
+    let refused = |writer: &str, budget: &str, why: &str, help: &str| {
+        let draft = begin(&browser, &house, writer, &[("budget", budget)]);
+        let page = ended(&browser, &draft);
+        has(&page, why);
+        has(&page, help);
+        for flag in ["--agent", "--model", "--budget", "--hint", "--again", "--rounds"] {
+            assert!(!page.body.contains(flag), "{flag}: {page:?}");
+        }
+        (draft, page)
+    };
+    refused("", "", "could not draft this without a model", "choose a writer");
+    refused("model m", "", "NO_SUCH_KEY is not set", "where the daemon is started");
+    refused(&writer, "soon", "could not read the budget", "write tokens and money: 200k tokens, $1");
+    let (draft, page) = refused(
+        &writer,
+        "",
+        "plans/a-json-flag.md",
+        "move that file, or name another in a terminal: planctl plan draft &#39;GOAL&#39; --out FILE",
+    );
+    std::fs::remove_file(house.fixture.path("plans/a-json-flag.md")).unwrap();
+    // An answer with errors, three times.
+    answers_with(&house, &answer("true", &json!([])));
+    let again = browser.decide(&page, &draft, &[("do", "again")]);
+    let page = ended(&browser, &address(&again));
+    has(&page, "say below what should be different; the last text is in ");
 }
