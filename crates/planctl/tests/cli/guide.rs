@@ -912,6 +912,7 @@ fn h_24_kill_9_of_the_hook_and_of_the_daemon_at_each_event_leaves_all_as_straigh
     let expected = settled_straight_through();
     let fixture = held();
     assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+    let mut has_heard = false;
     for event in ["start", "prompt", "tool", "tool-done", "stop"] {
         let told = json!({
             "session_id": "s1", "cwd": fixture.path(""), "prompt": "go on", "tool_name": "Bash",
@@ -923,11 +924,14 @@ fn h_24_kill_9_of_the_hook_and_of_the_daemon_at_each_event_leaves_all_as_straigh
         let daemon = rustix::process::Pid::from_raw(daemon as i32).unwrap();
         hook.kill().unwrap();
         rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
-        hook.wait().unwrap();
+        // One that was quicker than the kill has told its session of the next attempt, which the session may then end.
+        has_heard = hook.wait().unwrap().code().is_some();
         assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0, "{event}");
     }
     let session = claude(&fixture);
-    session.play(&[Says("x")]);
+    if !has_heard {
+        session.play(&[Says("x")]);
+    }
     assert!(fixture.planctl(&["why", "@last", "1"]).out.contains("attempt 2"));
     session.play(&[Writes("one.txt", "one\n"), Says("x"), Writes("two.txt", "two\n"), Says("x")]);
     assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
