@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use door::Door;
+use planctl_engine::{AgentSaid, Report, Role};
 use planctl_server::ServerNode;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
@@ -31,6 +32,10 @@ const STEPS_PER_SECOND: u32 = 400;
 const LOOKS: u32 = 20;
 /// How large a page may be.
 const PAGE_BYTES_MAX: usize = 60 << 10;
+/// How many steps are watched for how far an open page is behind.
+const WATCHED_STEPS: u32 = 60;
+/// How far behind an open page may be.
+const BEHIND_MAX: Duration = Duration::from_millis(100);
 /// How much longer a step may take beside readers, in percent.
 const GROWTH_PERCENT_MAX: f64 = 10.0;
 
@@ -71,6 +76,41 @@ impl Pages {
     }
 }
 
+impl Pages {
+    /// Prints how long after each step of a run its open page shows that it passed.
+    async fn print_behind(&self, bench: &Bench) {
+        let run = bench.begun("watched", WATCHED_STEPS).await;
+        let executor = self.node.executor(run).await.unwrap();
+        let (_stop, stopped) = watch::channel(false);
+        let mut tab = self.door.ask(&format!("/live?page=%2Fruns%2F{run}")).await;
+        let (mut seen, mut buffer) = (String::new(), vec![0; 64 << 10]);
+        let mut behind = Vec::new();
+        let mut next = executor.claim_work(&[Role::new("coder")]).await.unwrap();
+        while let Some(claimed) = next {
+            next = executor.report(&claimed, AgentSaid::Reported(Report::default()), &stopped).await.unwrap();
+            let passed = Instant::now();
+            let count = format!("{}/{WATCHED_STEPS}", behind.len() + 1);
+            while !seen.contains(&count) {
+                let bytes = tab.read(&mut buffer).await.unwrap();
+                assert!(bytes > 0, "the tab of a run shows {count}");
+                seen.push_str(&String::from_utf8_lossy(&buffer[..bytes]));
+            }
+            seen.clear();
+            behind.push(passed.elapsed());
+        }
+        let (half, most) = (percentile(&mut behind, 50), percentile(&mut behind, 99));
+        println!(
+            "{:<52} {:>8.1} ms p50 {:>8.1} ms p99",
+            "an open page is behind by",
+            half.as_secs_f64() * 1e3,
+            most.as_secs_f64() * 1e3
+        );
+        if most > BEHIND_MAX {
+            println!("MISSED: it may be behind by {} ms", BEHIND_MAX.as_millis());
+        }
+    }
+}
+
 /// Returns the CPU time that this process has used; Postgres's is not in it.
 fn cpu_time() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
@@ -100,6 +140,7 @@ pub(super) async fn measure(bench: &Bench) {
     ] {
         pages.print_cost(&name, &path).await;
     }
+    pages.print_behind(bench).await;
     // The first of all use connections and caches for the first time.
     bench.spans_at_once("first", runs, 10).await;
     let mut alone = bench.spans_at_once("alone", runs, 80).await;
