@@ -91,6 +91,14 @@ pub struct Guided {
     pub tool_failures: u32,
 }
 
+/// The tasks of a run that a session is told of.
+pub struct ToldTasks {
+    /// The id of the run.
+    pub run: String,
+    /// The items.
+    pub items: Vec<String>,
+}
+
 /// The newest outputs that a session's program reported while it worked on the same items.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
@@ -131,6 +139,15 @@ pub struct LockedGuidance {
 }
 
 impl Guidance {
+    /// Notes that a session has read the tasks that it was told of.
+    pub fn note_told(&mut self, told: Vec<ToldTasks>) {
+        for ToldTasks { run, items } in told {
+            if let Some(run) = self.run_mut(&run) {
+                run.read = items;
+            }
+        }
+    }
+
     /// Finds the guidance of the folder or of a folder around it. Costs a look per folder.
     ///
     /// # Errors

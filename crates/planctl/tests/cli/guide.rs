@@ -879,19 +879,18 @@ fn a_hook_that_is_killed_at_any_moment_loses_nothing_and_passes_nothing_twice() 
                 assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
             }
             let told = json!({ "session_id": "s1", "cwd": fixture.path("") }).to_string();
-            let mut hook =
-                fixture.command(&["hook", "claude", "stop"]).stdin(Stdio::piped()).spawn().unwrap();
+            let mut hook = fixture.command(&["hook", "claude", "stop"]);
+            let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
             hook.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
             // Each round kills it a little later.
             std::thread::sleep(std::time::Duration::from_millis(kill * 70));
+            hook.kill().unwrap();
             // One that is quicker has told its session: then nothing was killed.
-            if hook.try_wait().unwrap().is_some() {
+            if !hook.wait_with_output().unwrap().stdout.is_empty() {
                 assert!(kill > 0, "the first is killed as it begins");
                 fixture.planctl(&["daemon", "stop"]);
                 continue;
             }
-            hook.kill().unwrap();
-            hook.wait().unwrap();
             let session = claude(&fixture);
             // The killed hook may have ended the turn; what the contract said then is read first, and costs no attempt.
             session.play(&[Says("x")]);
@@ -918,14 +917,15 @@ fn h_24_kill_9_of_the_hook_and_of_the_daemon_at_each_event_leaves_all_as_straigh
             "session_id": "s1", "cwd": fixture.path(""), "prompt": "go on", "tool_name": "Bash",
             "tool_input": { "command": "ls" }, "tool_response": { "stdout": "", "interrupted": false },
         });
-        let mut hook = fixture.command(&["hook", "claude", event]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut hook = fixture.command(&["hook", "claude", event]);
+        let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         hook.stdin.take().unwrap().write_all(told.to_string().as_bytes()).unwrap();
         let daemon = fixture.json(&["daemon", "status", "--json"])["pid"].as_i64().unwrap();
         let daemon = rustix::process::Pid::from_raw(daemon as i32).unwrap();
         hook.kill().unwrap();
         rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
         // One that was quicker than the kill has told its session of the next attempt, which the session may then end.
-        has_heard = hook.wait().unwrap().code().is_some();
+        has_heard = !hook.wait_with_output().unwrap().stdout.is_empty();
         assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0, "{event}");
     }
     let session = claude(&fixture);

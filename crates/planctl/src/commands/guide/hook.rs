@@ -3,6 +3,7 @@
 //! It never breaks the agent: where planctl can't do its work, the session goes on, its person is told once, and nothing
 //! passes. A session in a workspace without a plan and without guards costs a look at one file.
 
+use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ use crate::commands::{library, work};
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Global;
-use crate::guidance::{Activate, Guidance, Guided, LockedGuidance, Seen};
+use crate::guidance::{Activate, Guidance, Guided, LockedGuidance, Seen, ToldTasks};
 use crate::session_agent::{SessionAgent, SessionEvent};
 use crate::show::{self, shell_word};
 
@@ -48,10 +49,16 @@ pub fn main() -> ExitCode {
     else {
         return ExitCode::from(Exit::Usage.code());
     };
-    let reply = handle(agent, event);
+    let (reply, hook) = match find(agent, event) {
+        Ok((hook, guidance)) => (hook.handle(agent, event, &guidance), Some(hook)),
+        Err(reply) => (reply, None),
+    };
     let printed = reply.json(agent, event).map_or(Ok(()), |json| writeln!(std::io::stdout(), "{json}"));
     // An agent that does not listen is not kept.
     drop(printed);
+    if let Some(hook) = hook {
+        hook.note_told();
+    }
     ExitCode::SUCCESS
 }
 
@@ -60,18 +67,19 @@ pub fn run(_: &HookArgs) -> Answer {
     Err(Failure::usage("an agent's hook calls this, without flags before it: planctl hook AGENT EVENT"))
 }
 
-fn handle(agent: SessionAgent, event: SessionEvent) -> Reply {
+/// Finds the workspace that holds the session, with what holds it, or says how a session is answered that nothing holds.
+fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Reply> {
     // A worker of planctl's own has its contract already.
     if std::env::var_os("PLANCTL_ITEM_ID").is_some() {
-        return Reply::Pass;
+        return Err(Reply::Pass);
     }
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut text);
     let input: HookInput = match read.map(|_| serde_json::from_slice(&text)) {
         Ok(Ok(input)) => input,
-        Ok(Err(_)) | Err(_) => return Reply::Pass,
+        Ok(Err(_)) | Err(_) => return Err(Reply::Pass),
     };
-    let Ok(state_dir) = planctl_server::database::state_dir() else { return Reply::Pass };
+    let Ok(state_dir) = planctl_server::database::state_dir() else { return Err(Reply::Pass) };
     // A session may have changed to another folder, so that of its project goes first.
     let projects = PROJECT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let mut folders = projects.chain([input.cwd.clone(), PathBuf::from(".")]);
@@ -80,39 +88,16 @@ fn handle(agent: SessionAgent, event: SessionEvent) -> Reply {
         Some(Ok(held)) => held,
         // Where it was said can't be noted, so that it is said once in a turn.
         Some(Err(failure)) if event == SessionEvent::Stop => {
-            return Reply::Note(trouble_words(&failure.message));
+            return Err(Reply::Note(trouble_words(&failure.message)));
         }
-        Some(Err(_)) | None => return Reply::Pass,
+        Some(Err(_)) | None => return Err(Reply::Pass),
     };
     if let Some(seen) = &guidance.canary {
-        return canary::answer_hook(seen, event);
+        return Err(canary::answer_hook(seen, event));
     }
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
-    let hook = Hook { input, state_dir, workspace };
-    match event {
-        SessionEvent::Tool => return hook.check_tool_use(&guidance),
-        SessionEvent::ToolDone | SessionEvent::ToolFailed => {
-            return hook.record_output(agent, event, &guidance);
-        }
-        SessionEvent::Stop if guidance.guided.is_none() && guard::all_hold(&hook.workspace, &guidance) => {
-            return Reply::Pass;
-        }
-        SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
-    }
-    let runtime = match planctl_server::runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return hook.pass_with_warning(&error.to_string()),
-    };
-    let reply = runtime.block_on(async {
-        match event {
-            SessionEvent::Start => hook.on_session_start(&guidance).await,
-            SessionEvent::Prompt => hook.on_prompt(&guidance).await,
-            SessionEvent::Stop => hook.on_stop(&guidance).await,
-            SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
-        }
-    });
-    reply.unwrap_or_else(|failure| hook.pass_with_warning(&failure.message))
+    Ok((Hook { input, state_dir, workspace, told: RefCell::default() }, guidance))
 }
 
 /// A hook at work in a workspace whose sessions are held.
@@ -120,9 +105,49 @@ pub(super) struct Hook {
     input: HookInput,
     state_dir: PathBuf,
     workspace: PathBuf,
+    /// The tasks that the session is told of by the reply.
+    told: RefCell<Vec<ToldTasks>>,
 }
 
 impl Hook {
+    fn handle(&self, agent: SessionAgent, event: SessionEvent, guidance: &Guidance) -> Reply {
+        match event {
+            SessionEvent::Tool => return self.check_tool_use(guidance),
+            SessionEvent::ToolDone | SessionEvent::ToolFailed => {
+                return self.record_output(agent, event, guidance);
+            }
+            SessionEvent::Stop if guidance.guided.is_none() && guard::all_hold(&self.workspace, guidance) => {
+                return Reply::Pass;
+            }
+            SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
+        }
+        let runtime = match planctl_server::runtime() {
+            Ok(runtime) => runtime,
+            Err(error) => return self.pass_with_warning(&error.to_string()),
+        };
+        let reply = runtime.block_on(async {
+            match event {
+                SessionEvent::Start => self.on_session_start(guidance).await,
+                SessionEvent::Prompt => self.on_prompt(guidance).await,
+                SessionEvent::Stop => self.on_stop(guidance).await,
+                SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
+            }
+        });
+        reply.unwrap_or_else(|failure| self.pass_with_warning(&failure.message))
+    }
+
+    /// Notes the tasks that the session was told of: a hook that is killed before has told it of none.
+    fn note_told(self) {
+        let told = self.told.into_inner();
+        // Where it can't be noted, the session is told once more.
+        if !told.is_empty()
+            && let Ok(mut held) = LockedGuidance::open(&self.state_dir, &self.workspace)
+        {
+            held.guidance.note_told(told);
+            drop(held.save());
+        }
+    }
+
     fn context(&self) -> Result<Context, Failure> {
         let workspace = Some(self.workspace.clone());
         // A hook must find what it is to do at once, whatever the folder that it was called in.
@@ -432,7 +457,7 @@ impl Hook {
         Ok(count)
     }
 
-    /// Notes what a session has read and whether a person is waited for; lets the sessions go where a plan's run is over.
+    /// Notes whether a person is waited for, and what the session will have read; lets the sessions go where a plan's run is over.
     fn record_session(&self, view: &SessionView) -> Result<(), Failure> {
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
         held.guidance.reported_trouble = None;
@@ -441,13 +466,15 @@ impl Hook {
         held.guidance.seen.retain(|_, seen| seen.items.iter().any(is_open));
         if let Some(run) = held.guidance.run_mut(&view.run.id) {
             run.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
-            run.read = view.steps.iter().map(|step| step.item.clone()).collect();
             run.observes = view.steps.iter().any(|step| step.check.is_some());
         }
         if view.run.state.is_over() {
             held.guidance.guided.take_if(|guided| guided.id == view.run.id);
         }
-        held.save()
+        held.save()?;
+        let items = view.steps.iter().map(|step| step.item.clone()).collect();
+        self.told.borrow_mut().push(ToldTasks { run: view.run.id.clone(), items });
+        Ok(())
     }
 
     /// The folder whose sessions are held.
