@@ -172,6 +172,15 @@ pub fn tokens(count: u64) -> String {
     }
 }
 
+/// Says of how many answers the tokens are estimated: ` (estimated for 2 of them)`; empty where of none.
+pub fn estimated_answers(estimated: u32, answers: u32) -> String {
+    match estimated {
+        0 => String::new(),
+        count if count == answers => " (estimated)".to_owned(),
+        count => format!(" (estimated for {count} of them)"),
+    }
+}
+
 /// Returns a number of bytes as people say it: `4.0 GiB`.
 pub fn bytes(count: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];

@@ -80,11 +80,7 @@ impl DraftScreen<'_> {
             0 => String::new(),
             count => format!(", {count} unmetered"),
         };
-        let estimated = match spent.estimated {
-            0 => String::new(),
-            count if count == spent.answers => " (estimated)".to_owned(),
-            count => format!(" (estimated for {count} of them)"),
-        };
+        let estimated = words::estimated_answers(spent.estimated, spent.answers);
         Some(format!("{answers}, {tokens} tokens{usd}{estimated}{unmetered}"))
     }
 

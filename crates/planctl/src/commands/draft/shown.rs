@@ -277,11 +277,7 @@ pub(in crate::commands) fn spent_words(what: &str, spent: &DraftSpentView) -> St
     if let Some(usd) = spent.usd {
         words.push_str(&format!(", {}", dollars((usd * 1e6).round() as u64)));
     }
-    if spent.estimated > 0 {
-        let all = spent.estimated == spent.answers;
-        let part = if all { String::new() } else { format!(" for {} of them", spent.estimated) };
-        words.push_str(&format!(" (estimated{part})"));
-    }
+    words.push_str(&planctl_api::words::estimated_answers(spent.estimated, spent.answers));
     if spent.unmetered > 0 {
         words.push_str(&format!(", {} unmetered", spent.unmetered));
     }
