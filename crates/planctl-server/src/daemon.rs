@@ -132,7 +132,7 @@ async fn serve_at(
         (options.workers, options.gates),
     ));
     let (slots, taken) = Slots::new(shared.gates.clone());
-    let listening = Listening::open(HttpOptions {
+    let http_options = HttpOptions {
         socket: http::socket_of(server_node.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
@@ -142,8 +142,8 @@ async fn serve_at(
         doctor: options.doctor.clone(),
         drafter: options.drafter.clone(),
         stop: shared.stop.clone(),
-    })
-    .await?;
+    };
+    let listening = Listening::open(server_node.clone(), http_options).await?;
     let info = listening.info();
     singleton.write_info(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.set_running();
@@ -152,7 +152,7 @@ async fn serve_at(
 
     let loops = async {
         tokio::join!(
-            http::serve(server_node.clone(), listening),
+            http::serve(listening),
             run_taken(&shared, taken),
             take_turns(&shared, Runs::default),
             take_turns(&shared, Gates::default),

@@ -493,3 +493,17 @@ async fn what_is_drawn_once_for_all_readers_of_a_page_holds_nothing_of_one_of_th
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a34_the_pages_own_port_is_open_as_soon_as_a_daemon_says_that_it_listens() {
+    let house = House::new().await;
+    let node = house.node().await;
+    let door = Door::open(&node, &house.secret).await;
+    let address = door::linked_address(&node).await;
+    door.close().await;
+    TcpStream::connect(&address).await.unwrap_err();
+    // A browser that waits for the daemon's return tries the old address as soon as it is back.
+    let (_stop, listening) = door::listen(&node).await;
+    assert!(listening.info().tcp.is_some());
+    TcpStream::connect(&address).await.unwrap();
+}

@@ -112,20 +112,21 @@ pub fn socket_of(state_dir: &Path) -> PathBuf {
 }
 
 /// Listeners that are open and not yet served.
-#[derive(Debug)]
 pub struct Listening {
     socket: UnixListener,
     port: Option<TcpListener>,
-    options: HttpOptions,
+    /// Brings the page's own port, once it is opened.
+    page: mpsc::UnboundedReceiver<TcpListener>,
+    api: ApiState,
 }
 
 impl Listening {
-    /// Opens the socket, readable for this user only, and the port.
+    /// Opens the socket, readable for this user only, the port, and the page's own port where an earlier daemon had it.
     ///
     /// # Errors
     ///
     /// The error of the system: the port is in use, the folder can't be written.
-    pub async fn open(mut options: HttpOptions) -> Result<Listening, ServiceError> {
+    pub async fn open(server_node: ServerNode, mut options: HttpOptions) -> Result<Listening, ServiceError> {
         let wrong = ServiceError::io(format!("listen on {}", options.socket.display()));
         let socket = blocking_in_place(|| bind(&options.socket)).map_err(wrong)?;
         let port = match options.listen {
@@ -150,12 +151,16 @@ impl Listening {
             }
             None => None,
         };
-        Ok(Listening { socket, port, options })
+        let (page_ports, page) = mpsc::unbounded_channel();
+        let state_dir = server_node.state_dir().to_owned();
+        let api = ApiState::new(server_node, options, Some(page_ports));
+        api.page().reopen_port(&state_dir).await;
+        Ok(Listening { socket, port, page, api })
     }
 
     /// Returns the addresses of the listeners.
     pub fn info(&self) -> DaemonInfo {
-        self.options.info()
+        self.api.options().info()
     }
 }
 
@@ -175,22 +180,18 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Serves requests until the daemon stops; those that are under way then are finished, within limits.
-pub async fn serve(server_node: ServerNode, listening: Listening) {
-    let Listening { socket, port, options } = listening;
-    let mut stop = options.stop.clone();
-    let path = options.socket.clone();
-    let (page_ports, opened) = mpsc::unbounded_channel();
-    let state_dir = server_node.state_dir().to_owned();
-    let api = ApiState::new(server_node, options, Some(page_ports));
+pub async fn serve(listening: Listening) {
+    let Listening { socket, port, page, api } = listening;
+    let mut stop = api.options().stop.clone();
+    let path = api.options().socket.clone();
     let connections_max = connections_max();
     let strangers = Strangers::of(connections_max);
     let router = routes::router(&api);
     let pages = page::router(&api, router.clone());
     let acceptor = Acceptor { router, pages, api, strangers, connections_max };
-    acceptor.api.page().reopen_port(&state_dir).await;
     let local = acceptor.clone().local(socket);
     let network = acceptor.clone().network(port, LetsIn::Everybody);
-    let page = acceptor.clone().page(opened);
+    let page = acceptor.clone().page(page);
     tokio::select! {
         never = local => match never {},
         never = network => match never {},

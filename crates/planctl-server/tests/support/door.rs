@@ -4,7 +4,7 @@ use planctl_server::http::{HttpOptions, Listening, serve, socket_of};
 use planctl_server::{Caps, Health, ServerNode};
 use planctl_store::{NewToken, NewlyMade, Store, TokenScope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -22,6 +22,35 @@ pub async fn session(store: &Store) -> String {
     secret
 }
 
+/// Opens the ports of a node that ends by what it sends.
+pub async fn listen(node: &ServerNode) -> (watch::Sender<bool>, Listening) {
+    let (stop, stopped) = watch::channel(false);
+    let options = HttpOptions {
+        socket: socket_of(node.state_dir()),
+        listen: Some(([127, 0, 0, 1], 0).into()),
+        hosts: Vec::new(),
+        caps: Caps::default(),
+        health: Health::default(),
+        slots: None,
+        doctor: None,
+        drafter: None,
+        stop: stopped,
+    };
+    (stop, Listening::open(node.clone(), options).await.unwrap())
+}
+
+/// Returns the address of the link that a node's daemon makes for this user, whose port is the page's own.
+pub async fn linked_address(node: &ServerNode) -> String {
+    let mut stream = UnixStream::connect(socket_of(node.state_dir())).await.unwrap();
+    let request =
+        "POST /v1/page/link HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).await.unwrap();
+    let (_, rest) = reply.split_once("http://").unwrap_or_else(|| panic!("{reply}"));
+    rest.split('/').next().unwrap().to_owned()
+}
+
 /// The pages of a node.
 pub struct Door {
     port: String,
@@ -33,21 +62,9 @@ pub struct Door {
 impl Door {
     /// Opens a port for a session.
     pub async fn open(node: &ServerNode, secret: &str) -> Door {
-        let (stop, stopped) = watch::channel(false);
-        let options = HttpOptions {
-            socket: socket_of(node.state_dir()),
-            listen: Some(([127, 0, 0, 1], 0).into()),
-            hosts: Vec::new(),
-            caps: Caps::default(),
-            health: Health::default(),
-            slots: None,
-            doctor: None,
-            drafter: None,
-            stop: stopped,
-        };
-        let listening = Listening::open(options).await.unwrap();
+        let (stop, listening) = listen(node).await;
         let port = listening.info().tcp.unwrap();
-        let serving = tokio::spawn(serve(node.clone(), listening));
+        let serving = tokio::spawn(serve(listening));
         Door { port, secret: secret.to_owned(), stop, serving }
     }
 

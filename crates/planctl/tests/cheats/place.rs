@@ -38,7 +38,7 @@ late() {
     local process
     while sleep 0.03; do
         for process in /proc/[0-9]*; do
-            [ "$(readlink "$process/cwd" 2>/dev/null)" = "$work" ] || continue
+            [ "$process/cwd" -ef "$work" ] || continue
             if tr '\\0' ' ' < "$process/cmdline" 2>/dev/null | grep -q 'until . -e done[.]flag'; then
                 touch "$work/done.flag"
             fi
