@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use door::Door;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
 use wire::Wire;
 
 use planctl_config::{Agent, Config, DatabaseUrl, Postgres};
@@ -21,6 +21,7 @@ use planctl_engine::{
     HarnessEvent, HarnessResult, HumanEvent, Report, Resources, Role, RunId, Tier,
 };
 use planctl_lang::{Facts, Levels, Source, verify};
+use planctl_server::http::socket_of;
 use planctl_server::{RunSettings, ServerNode, ServerNodeOptions};
 use planctl_store::testing::TestDatabase;
 use planctl_store::{
@@ -494,12 +495,24 @@ async fn what_is_drawn_once_for_all_readers_of_a_page_holds_nothing_of_one_of_th
     }
 }
 
+/// Returns the address of the link that a node's daemon makes for this user, whose port is the page's own.
+async fn linked_address(node: &ServerNode) -> String {
+    let mut stream = UnixStream::connect(socket_of(node.state_dir())).await.unwrap();
+    let request =
+        "POST /v1/page/link HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).await.unwrap();
+    let (_, rest) = reply.split_once("http://").unwrap_or_else(|| panic!("{reply}"));
+    rest.split('/').next().unwrap().to_owned()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a34_the_pages_own_port_is_open_as_soon_as_a_daemon_says_that_it_listens() {
     let house = House::new().await;
     let node = house.node().await;
     let door = Door::open(&node, &house.secret).await;
-    let address = door::linked_address(&node).await;
+    let address = linked_address(&node).await;
     door.close().await;
     TcpStream::connect(&address).await.unwrap_err();
     // A browser that waits for the daemon's return tries the old address as soon as it is back.

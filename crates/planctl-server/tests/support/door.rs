@@ -4,7 +4,7 @@ use planctl_server::http::{HttpOptions, Listening, serve, socket_of};
 use planctl_server::{Caps, Health, ServerNode};
 use planctl_store::{NewToken, NewlyMade, Store, TokenScope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -37,18 +37,6 @@ pub async fn listen(node: &ServerNode) -> (watch::Sender<bool>, Listening) {
         stop: stopped,
     };
     (stop, Listening::open(node.clone(), options).await.unwrap())
-}
-
-/// Returns the address of the link that a node's daemon makes for this user, whose port is the page's own.
-pub async fn linked_address(node: &ServerNode) -> String {
-    let mut stream = UnixStream::connect(socket_of(node.state_dir())).await.unwrap();
-    let request =
-        "POST /v1/page/link HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).await.unwrap();
-    let (_, rest) = reply.split_once("http://").unwrap_or_else(|| panic!("{reply}"));
-    rest.split('/').next().unwrap().to_owned()
 }
 
 /// The pages of a node.
