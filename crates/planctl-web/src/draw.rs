@@ -12,7 +12,7 @@ use planctl_api::wire::{
 };
 use planctl_api::{Problem, words};
 
-pub use cut::{Part, diff_lines, head, part, tail, tail_marked};
+pub use cut::{Part, diff_lines, plan_part, printed_part, tail, tail_marked};
 
 // Templates pass what they name by reference.
 

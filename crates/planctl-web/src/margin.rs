@@ -7,8 +7,10 @@ use planctl_api::words;
 
 use crate::draw;
 
-/// The most findings that a page lists.
-const FINDINGS_MAX: usize = 200;
+/// The most bytes that findings take on a page, by estimate.
+const FINDINGS_BYTES_MAX: usize = 24 << 10;
+/// The bytes of the markup around a finding, or around a line.
+const MARKUP_BYTES: usize = 120;
 /// How many lines of the text stand around one with a finding.
 const LINES_AROUND: usize = 2;
 /// The most characters of a line that is shown beside a finding.
@@ -59,6 +61,16 @@ fn margin<'a>(text: &str, found: &[&'a PlanEditFinding]) -> Vec<MarginLine<'a>> 
     by_line.into_iter().map(line).collect()
 }
 
+/// Returns how many bytes a finding takes with the lines around it, about.
+fn bytes(finding: &PlanEditFinding, lines: &[&str]) -> usize {
+    let words = finding.message.len() + finding.help.as_ref().map_or(0, |help| help.len());
+    let from = finding.line.unwrap_or(0).saturating_sub(LINES_AROUND + 1);
+    let around = lines.iter().skip(from).take(if finding.line.is_some() { 2 * LINES_AROUND + 1 } else { 0 });
+    around.map(|line| MARKUP_BYTES + line.len().min(LINE_CHARACTERS_MAX)).sum::<usize>()
+        + MARKUP_BYTES
+        + words
+}
+
 /// The findings about a text, as a page shows them.
 #[derive(Default)]
 pub(crate) struct PlacedFindings<'a> {
@@ -78,8 +90,18 @@ impl<'a> PlacedFindings<'a> {
         // Those that keep the text from being approved are shown before others.
         let mut sorted: Vec<&PlanEditFinding> = found.iter().collect();
         sorted.sort_by_key(|view| !view.is_error);
-        sorted.truncate(FINDINGS_MAX);
-        let line_count = text.lines().count();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut room = FINDINGS_BYTES_MAX;
+        let fits = |view: &&&PlanEditFinding| match room.checked_sub(bytes(view, &lines)) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        };
+        let count = sorted.iter().take_while(fits).count();
+        sorted.truncate(count);
+        let line_count = lines.len();
         let is_placed =
             |view: &&&PlanEditFinding| view.line.is_some_and(|line| (1..=line_count).contains(&line));
         PlacedFindings {

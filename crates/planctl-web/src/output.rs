@@ -98,7 +98,7 @@ impl<'a> OutputScreen<'a> {
         (output, text, number): (Output, &str, Option<usize>),
         (path, query): (&'a str, &'a str),
     ) -> OutputScreen<'a> {
-        OutputScreen { frame, run, attempt, output, part: draw::part(text, number), path, query }
+        OutputScreen { frame, run, attempt, output, part: draw::printed_part(text, number), path, query }
     }
 
     /// Returns the address of its run.

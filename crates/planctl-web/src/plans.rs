@@ -7,7 +7,7 @@ use planctl_api::wire::{
 };
 use planctl_api::{Problem, words};
 
-use crate::draw;
+use crate::draw::{self, Part, encoded};
 use crate::frame::{Form, Frame, Tab};
 use crate::margin::PlacedFindings;
 
@@ -66,6 +66,8 @@ pub struct PlanScreen<'a> {
     plan: &'a PlanSummary,
     /// The text that is shown.
     revision: &'a RevisionPage,
+    /// The part of it that is shown.
+    part: Part,
     /// All kept texts, newest first.
     revisions: &'a RevisionList,
     /// The newest runs.
@@ -82,11 +84,11 @@ pub struct PlanScreen<'a> {
 
 impl<'a> PlanScreen<'a> {
     /// Prepares the page of a plan with one of its texts and what verification says of it, or why it says nothing; `runs` are the
-    /// newest of its workspace.
+    /// newest of its workspace. Of a long text it shows the part with a number.
     pub fn new(
         frame: Frame<'a>,
         plan: &'a PlanSummary,
-        (revision, revisions): (&'a RevisionPage, &'a RevisionList),
+        (revision, part, revisions): (&'a RevisionPage, Option<usize>, &'a RevisionList),
         findings: Result<&'a PlanFindings, &'a Problem>,
         runs: &'a RunList,
         form: Option<Form<'a>>,
@@ -98,7 +100,26 @@ impl<'a> PlanScreen<'a> {
         let requirements = findings.map(|found| found.requirements.as_slice()).unwrap_or_default();
         let found = PlacedFindings::of(&revision.source, found);
         let unchecked = findings.err().map(|problem| &*problem.detail);
-        PlanScreen { frame, plan, revision, revisions, runs, record, found, requirements, unchecked, form }
+        let part = draw::plan_part(&revision.source, part);
+        PlanScreen {
+            frame,
+            plan,
+            revision,
+            part,
+            revisions,
+            runs,
+            record,
+            found,
+            requirements,
+            unchecked,
+            form,
+        }
+    }
+
+    /// Returns the address of a part of the text.
+    fn part_at(&self, number: usize) -> String {
+        let digest = encoded(&self.revision.digest);
+        format!("/plans/{}?digest={digest}&part={number}#text", self.plan.id)
     }
 
     /// Says that the text that is shown is the newest, which the plan's file may have.

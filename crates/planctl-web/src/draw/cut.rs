@@ -4,9 +4,6 @@ use std::borrow::Borrow;
 
 use planctl_api::words;
 
-/// The most lines of a plan's text on a page.
-const PLAN_LINES_MAX: usize = 1_000;
-
 /// The most bytes of one part of a long text.
 const PART_BYTES_MAX: usize = 24 << 10;
 
@@ -84,8 +81,16 @@ pub struct Part {
 }
 
 /// Returns one part of what a program printed: the one with this number, else the last.
-pub fn part(text: &str, number: Option<usize>) -> Part {
-    let whole = words::printed_block(text);
+pub fn printed_part(text: &str, number: Option<usize>) -> Part {
+    part(&words::printed_block(text), number.unwrap_or(usize::MAX))
+}
+
+/// Returns one part of a plan's text: the one with this number, else the first.
+pub fn plan_part(text: &str, number: Option<usize>) -> Part {
+    part(&words::plan_block(text), number.unwrap_or(1))
+}
+
+fn part(whole: &str, number: usize) -> Part {
     let mut begins = vec![(0, 1)];
     let (mut at, mut line_number) = (0, 1);
     for line in whole.split_inclusive('\n') {
@@ -107,7 +112,7 @@ pub fn part(text: &str, number: Option<usize>) -> Part {
         line_number += 1;
     }
     let count = begins.len();
-    let number = number.unwrap_or(count).clamp(1, count);
+    let number = number.clamp(1, count);
     let (begin, first_line) = begins[number - 1];
     let end = begins.get(number).map_or(whole.len(), |(begin, _)| *begin);
     Part { text: whole[begin..end].to_owned(), number, count, first_line }
@@ -117,17 +122,6 @@ pub fn part(text: &str, number: Option<usize>) -> Part {
 fn floor_char_boundary(text: &str, most: usize) -> usize {
     let before = (1..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     before.unwrap_or_else(|| text.chars().next().map_or(text.len(), char::len_utf8))
-}
-
-/// Returns the beginning of a plan's text, within what a page holds.
-pub fn head(text: &str) -> Cut {
-    let lines: Vec<&str> = text.lines().take(PLAN_LINES_MAX).collect();
-    Cut {
-        text: lines.join("\n"),
-        lines: lines.len(),
-        is_cut: text.lines().nth(PLAN_LINES_MAX).is_some(),
-        mark: None,
-    }
 }
 
 /// One line of a difference.
@@ -175,13 +169,13 @@ mod tests {
     fn a_long_output_comes_in_parts_that_together_are_the_whole() {
         let lines: String = (1..=20_000).map(|line| format!("line {line}\n")).collect();
         let long = format!("{lines}{}\nend\n", "ä".repeat(40_000));
-        let last = part(&long, None);
+        let last = printed_part(&long, None);
         assert!(last.number == last.count && last.text.ends_with("end\n"), "{}", last.text);
-        let parts: Vec<Part> = (1..=last.count).map(|number| part(&long, Some(number))).collect();
+        let parts: Vec<Part> = (1..=last.count).map(|number| printed_part(&long, Some(number))).collect();
         assert!(parts.iter().all(|part| !part.text.is_empty() && part.text.len() <= PART_BYTES_MAX));
         assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), long);
         let second = &parts[1];
         assert!(second.text.starts_with(&format!("line {}\n", second.first_line)), "{}", second.first_line);
-        assert_eq!((part("", None).count, part("a\n", Some(9)).number), (1, 1));
+        assert_eq!((printed_part("", None).count, printed_part("a\n", Some(9)).number), (1, 1));
     }
 }

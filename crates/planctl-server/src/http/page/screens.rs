@@ -314,7 +314,9 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let frame = texts.frame_of(visit, Tab::Plans)?;
     let key = visit.new_key();
     let form = visit.session()?.form(&key);
-    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), findings.as_ref(), &runs, form).html())
+    let part = address.query("part").and_then(|number| number.parse().ok());
+    let shown = (&revision, part, &revisions);
+    Ok(PlanScreen::new(frame, &summary, shown, findings.as_ref(), &runs, form).html())
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {

@@ -299,6 +299,34 @@ fn h13_a_plans_page_has_the_findings_in_the_margin_of_their_lines() {
 }
 
 #[test]
+fn the_page_of_a_long_plan_shows_a_part_of_its_text_and_the_first_of_its_findings() {
+    let house = House::new();
+    let steps = (1..=600).map(|at| {
+        format!("\n### {at}. Step {at}\n\n**target:** coder\n\n**task:** Do it.\n\n**contract:**\n```bash\ntest -e never; true\n```\nexit_code == 0\n")
+    });
+    let steps: String = steps.collect();
+    let text = format!("---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Long\n\n## Steps\n{steps}");
+    house.fixture.write("long.md", &text);
+    assert_eq!(house.fixture.planctl(&["approve", "long.md", "--yes"]).code, 0);
+    let browser = Browser::with_token(&house, "read");
+    let mut address = only_plan(&house);
+    let (mut shown, mut parts) = (String::new(), 0);
+    loop {
+        let page = browser.get(&address);
+        assert!(page.status == 200 && page.body.len() < 60 << 10, "{address}: {} bytes", page.body.len());
+        has(&page, " more findings.");
+        let (_, rest) = page.body.split_once("<pre class=\"plan\"").unwrap();
+        let (_, rest) = rest.split_once(">\n").unwrap();
+        shown.push_str(rest.split_once("</pre>").unwrap().0);
+        parts += 1;
+        let Some((before, _)) = page.body.split_once("\">Later lines</a>") else { break };
+        address = before.rsplit_once("href=\"").unwrap().1.replace("&#38;", "&").replace("#text", "");
+    }
+    assert!(parts > 1, "{parts}");
+    assert_eq!(shown.trim_end(), text.trim_end());
+}
+
+#[test]
 fn the_daemons_machine_is_looked_at_by_its_administrators() {
     let house = House::new();
     let admin = Browser::with_token(&house, "admin");
