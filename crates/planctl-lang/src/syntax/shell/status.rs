@@ -323,7 +323,7 @@ impl<'a> Judge<'a> {
                     Flow { returns: ends, ..Flow::default() }
                 }
             }
-            // What is evaluated runs in this very shell.
+            // `eval` runs its words in this very shell.
             Some("eval") => Flow::of(of_inline(simple, self.errexit && !is_asked)),
             Some(shell) if is_shell(shell) => Flow::of(of_inline(simple, sets_errexit(&simple.words))),
             Some(_) | None => Flow::of(End::Any),
