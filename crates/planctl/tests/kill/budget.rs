@@ -19,9 +19,9 @@ use crate::support::{Going, PATIENCE, Place};
 const KILLS: usize = 6;
 /// Tokens that an agent of the daemon uses with each attempt, and tells at its end.
 const ATTEMPT: u64 = 1_000;
-/// Tokens that each run may use before anybody raises its budget: as many as its five tasks use, so each is expected to use what
-/// an attempt does.
-const BUDGET: u64 = 5 * ATTEMPT;
+/// Tokens that each run may use before anybody raises its budget. Before its first attempt each of its five tasks and two
+/// decisions is expected to use an equal share: as much as an attempt does.
+const BUDGET: u64 = 7 * ATTEMPT;
 /// Leases of the daemon's own work, in seconds.
 const OWN_LEASE: u64 = 3;
 
