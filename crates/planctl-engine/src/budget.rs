@@ -117,6 +117,12 @@ impl Usage {
     }
 }
 
+/// Estimates the tokens of a text of so many bytes, where nobody counts them: a token is about four bytes, and too many is better
+/// than too few.
+pub fn estimated_tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes / 3).unwrap_or(u64::MAX)
+}
+
 /// Which part of a budget does not suffice, and by how much.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Shortfall {

@@ -38,7 +38,7 @@ mod timer;
 
 pub use advance::{Advance, advance, changed_nodes, initial_scope, key_of, match_option, plain_label};
 pub use ask::{AskKind, Reason};
-pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage};
+pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage, estimated_tokens};
 pub use choosing::{Choosing, Decider, Tried};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, PromptToJudge, RedFirst,

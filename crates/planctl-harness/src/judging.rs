@@ -4,7 +4,7 @@
 //! stands between lines with a key that is drawn for this question, and the answer has one form. A text without it is no
 //! answer.
 
-use planctl_engine::{Digest, Usage};
+use planctl_engine::{Digest, Usage, estimated_tokens};
 use planctl_view::strip_terminal_sequences;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -182,7 +182,7 @@ impl<'p> JudgeDialogue<'p> {
 
     /// Estimates the tokens of what is asked next.
     pub fn tokens(&self) -> u64 {
-        tokens_of(self.prompt.system.len() + self.text.len())
+        estimated_tokens(self.prompt.system.len() + self.text.len())
     }
 
     /// Returns what the calls so far used.
@@ -237,7 +237,7 @@ impl JudgePrompt {
 
     /// Estimates its tokens: a token is about four bytes, and too many is better than too few.
     pub fn tokens(&self) -> u64 {
-        tokens_of(self.system.len() + self.text.len())
+        estimated_tokens(self.system.len() + self.text.len())
     }
 
     /// Reads an answer: an object of the form, whose quotes stand in what was shown.
@@ -268,10 +268,6 @@ impl JudgePrompt {
     fn has_line(&self, quote: &str) -> bool {
         quote.lines().map(str::trim).all(|line| self.shown.contains(line))
     }
-}
-
-fn tokens_of(bytes: usize) -> u64 {
-    u64::try_from(bytes / 3).unwrap_or(u64::MAX)
 }
 
 fn shortened(text: &str, characters: usize) -> String {

@@ -1,5 +1,6 @@
 //! A question to a model or an agent.
 
+use planctl_engine::estimated_tokens;
 use serde_json::Value;
 
 /// A question to a model or an agent.
@@ -23,16 +24,11 @@ impl Prompt {
 
     /// Estimates its tokens.
     pub fn tokens(&self) -> u64 {
-        tokens_of_bytes(self.system.len() + self.text.len() + self.schema.to_string().len())
+        estimated_tokens(self.system.len() + self.text.len() + self.schema.to_string().len())
     }
 }
 
 /// Estimates the tokens of a text.
 pub fn tokens_of(text: &str) -> u64 {
-    tokens_of_bytes(text.len())
-}
-
-/// A token is about four bytes, and too many is better than too few.
-fn tokens_of_bytes(bytes: usize) -> u64 {
-    u64::try_from(bytes / 3).unwrap_or(u64::MAX)
+    estimated_tokens(text.len())
 }

@@ -49,5 +49,6 @@ pub fn expected() -> Coverage {
     add("revoked", "acknowledged reported lost");
     add("child", "waits goes");
     add("end", "Done Failed Aborted Cancelled");
+    add("at the limit after", "retry loop fork kill withdrawal restart");
     words
 }

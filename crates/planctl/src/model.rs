@@ -96,6 +96,21 @@ pub trait Account {
     fn answered(&mut self);
 }
 
+/// A call that met trouble which passes, and is sent again.
+#[derive(Debug)]
+pub struct AskedAgain {
+    /// Why there was no answer.
+    pub trouble: String,
+    /// How long is waited first.
+    wait: Duration,
+}
+
+impl std::fmt::Display for AskedAgain {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}; asked again in {} s", self.trouble, self.wait.as_secs_f64())
+    }
+}
+
 /// Vectors, and what they took.
 pub struct Embedded {
     /// One for each text, in the order of the texts.
@@ -245,7 +260,7 @@ impl Model {
     pub async fn ask(
         &self,
         prompt: &Prompt,
-        say: &dyn Fn(&str),
+        say: &dyn Fn(&AskedAgain),
         account: &mut impl Account,
     ) -> Result<Answer, Failure> {
         let body = |is_structured| wire::request(self.config.api, &self.config, prompt, is_structured);
@@ -265,7 +280,7 @@ impl Model {
     pub async fn embed(
         &self,
         texts: &[String],
-        say: &dyn Fn(&str),
+        say: &dyn Fn(&AskedAgain),
         account: &mut impl Account,
     ) -> Result<Embedded, Failure> {
         let body = |_| wire::to_embed(&self.config, texts);
@@ -285,7 +300,7 @@ impl Model {
     async fn call(
         &self,
         mut call: Call<'_>,
-        say: &dyn Fn(&str),
+        say: &dyn Fn(&AskedAgain),
         account: &mut impl Account,
     ) -> Result<Value, Failure> {
         let mut tried = 0;
@@ -315,8 +330,9 @@ impl Model {
             if tried >= TRIES || wait > WAIT_MAX {
                 return Err(failure(self, &error));
             }
-            say(&format!("{error}; asked again in {} s", wait.as_secs_f64()));
-            tokio::time::sleep(wait).await;
+            let again = AskedAgain { trouble: error.to_string(), wait };
+            say(&again);
+            tokio::time::sleep(again.wait).await;
         }
     }
 

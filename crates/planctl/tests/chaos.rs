@@ -7,7 +7,7 @@
 )]
 
 #[path = "chaos/calls.rs"]
-mod calls;
+pub mod calls;
 #[path = "chaos/nemesis.rs"]
 mod nemesis;
 #[path = "chaos/proof.rs"]

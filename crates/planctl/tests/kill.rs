@@ -6,6 +6,9 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
+#[path = "kill/budget.rs"]
+mod budget;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -282,86 +285,4 @@ fn p11_what_the_trees_started_dies_with_planctl() {
     going.kill().unwrap();
     let within = place.await_quiet();
     eprintln!("killed in mid-gate, nothing left alive after {within:.2?}");
-}
-
-/// A worker that uses 1,000 tokens with each attempt, and needs two for every other step.
-const SPENDER: &str = r#"
-tries="tried-$PLANCTL_STEP"
-echo try >>"$tries"
-sleep 0.05
-[ $((PLANCTL_STEP % 2)) -eq 0 ] && [ "$(wc -l <"$tries")" -lt 2 ] || touch "done-$PLANCTL_STEP"
-echo '{"planctl":"result/1","text":"ok","usage":{"input_tokens":900,"output_tokens":100}}' >"$PLANCTL_RESULT_FILE"
-"#;
-
-/// Lives a plan with a budget that suffices for a part of it through kills, raises and a pause, and looks again and again.
-fn live_within_a_budget(seed: u64) {
-    let place = Place::new();
-    let mut chance = Chance::new(seed);
-    let mut text =
-        "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Spend\n\n**Budget:** 3000 tokens\n\n## Steps\n"
-            .to_owned();
-    for step in 1..=8 {
-        text.push_str(&format!(
-            "\n### {step}. Step {step}\n\n**target:** coder\n\n**task:**\nDo it.\n\n**contract:**\n```bash\ntest -e done-{step}\n```\nexit_code == 0\n**on_fail:** retry(9), then abort\n"
-        ));
-    }
-    std::fs::write(place.path("work/p.md"), text).unwrap();
-    std::fs::write(place.path("spender.sh"), SPENDER).unwrap();
-    let exec = format!("bash {}", place.path("spender.sh").display());
-    let run = || place.start(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &exec]);
-    let (mut kills, mut raises) = (0, 0);
-    let began = Instant::now();
-    loop {
-        assert!(began.elapsed() < 2 * PATIENCE, "seed {seed}: {kills} kills, {raises} raises, and no end");
-        let mut going = run();
-        if kills < KILLS {
-            std::thread::sleep(chance.within_ms(900));
-            if !going.is_over() {
-                going.kill().ok();
-                kills += 1;
-                if kills % 5 == 0 {
-                    must_be_within_its_budget(&place, seed);
-                }
-                continue;
-            }
-        }
-        let said = going.end();
-        must_be_within_its_budget(&place, seed);
-        match said.code {
-            0 => break,
-            6 => {
-                raises += 1;
-                let ask = place.json(&["approvals", "--json"])["asks"][0]["id"].to_string();
-                place.must(&["approvals", "raise", &ask, "--tokens", "1500"]);
-            }
-            code => panic!("seed {seed}: exit {code}: {said:?}"),
-        }
-    }
-    assert!(kills > 0 && raises > 0, "seed {seed}: {kills} kills and {raises} raises");
-    place.must(&["audit"]);
-    place.await_quiet();
-    eprintln!("seed {seed}: {kills} kills, {raises} raises in {:.1?}", began.elapsed());
-}
-
-/// One attempt at a time is out, and tells 1,000 tokens at its end: so much may be used beyond the budget, and no more. Nothing is
-/// given back.
-fn must_be_within_its_budget(place: &Place, seed: u64) {
-    let said = place.planctl(&["plan", "status", "@last", "--json"]);
-    let Ok(view) = serde_json::from_str::<serde_json::Value>(&said.out) else { return };
-    let amount = |of: &str| view[of]["tokens"].as_u64().unwrap_or(0);
-    assert!(amount("spent") <= amount("budget") + 1_000, "seed {seed}: {view}");
-    let told = "select count(*) * 1000 from history where name = 'agent.reported'";
-    let told = place.must(&["db", "psql", "--owner", "--", "-qAt", "-c", told]).out;
-    assert!(told.trim().parse::<u64>().unwrap() >= amount("spent"), "seed {seed}: {told} {view}");
-}
-
-#[test]
-fn p15_a_run_that_is_killed_again_and_again_stays_within_its_budget() {
-    live_within_a_budget(1);
-}
-
-#[test]
-#[ignore = "more seeds; just nightly"]
-fn p15_seed_2_to_99_of_runs_that_are_killed_stay_within_their_budgets() {
-    (2..100).for_each(live_within_a_budget);
 }

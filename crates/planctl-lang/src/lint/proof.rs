@@ -182,7 +182,8 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
     }
     let last = item.rest.last().map_or(&item.first, |(_, pipeline)| pipeline);
     let [Command::Simple(simple)] = last.commands.as_slice() else { return };
-    if simple.name() == Some("wc") && simple.redirects.iter().all(|redirect| redirect.feeds_input) {
+    let is_count = shell::calls(simple).last().is_some_and(|call| call.is_of("wc"));
+    if is_count && simple.redirects.iter().all(|redirect| redirect.feeds_input) {
         let printed =
             Diagnostic::new(Code::P104, "the contract hardly can fail: its count is printed, not compared");
         let printed = printed.at(contract.in_plan(simple.span), "succeeds with any count");

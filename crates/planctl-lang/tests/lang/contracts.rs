@@ -131,9 +131,23 @@ fn x_19_a_script_that_is_fed_to_a_shell_is_read_as_any_other() {
             "/usr/bin/sh -s <<'EOF'\npytest\necho ok\nEOF",
             "/bin/bash -c 'pytest || true'",
             "ksh -c 'pytest || true'",
+            "env bash <<'EOF'\ntest -s f || true\nEOF",
+            "timeout 60 bash -c 'pytest || true'",
+            "env A=1 nice -n 5 bash -c 'pytest || true'",
+            "nohup stdbuf -oL sh -c 'pytest; echo ok'",
+            "sudo -u ada timeout -k 1 60 bash -c 'pytest || true'",
+            "command bash -c 'pytest || true'",
+            "time bash -c 'pytest || true'",
+            "exec bash -c 'pytest || true'",
+            "pytest; exec true",
+            "pytest || timeout 5 echo failed",
+            "ls | xargs bash -c 'pytest || true'",
+            "pytest | nice wc -l",
+            "env LC_ALL=C wc -l f",
         ],
         P104,
     );
+    all_are(&["timeout 60 false", "env bash -c 'exit 1'", "exec false; true"], P113);
     all_are(&["bash <<'EOF'\npytest | tee log\nEOF"], P105);
     none_is(
         &[
@@ -147,6 +161,14 @@ fn x_19_a_script_that_is_fed_to_a_shell_is_read_as_any_other() {
             "bash -c 'test -s f' <<'EOF'\ntrue\nEOF",
             "bash -n <<'EOF'\ntrue\nEOF",
             "bash <<EOF\n$COMMAND || true\nEOF",
+            "timeout 60 pytest",
+            "timeout 60 bash -ec 'test -s f; true'",
+            "env -i bash -e <<'EOF'\ntest -s f\ntrue\nEOF",
+            "exec pytest; true",
+            "ls | xargs cat | wc -l | grep -qx 3",
+            "ls | xargs -n 1 bash -c 'exit 1'",
+            "find . -exec bash -c 'pytest || true' \\;",
+            "true() { pytest; }; true",
         ],
         P104,
     );

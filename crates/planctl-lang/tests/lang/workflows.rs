@@ -166,6 +166,8 @@ fn l1_a_graph_has_one_start_and_one_exit() {
         dot(&format!("start a [{STEP}] start -> a")).of(Code::P306)[0].1,
         "the graph has no exit node"
     );
+    let failed = dot(&format!("start a [{STEP}] exit [result=failed] start -> a -> exit"));
+    assert_eq!(failed.of(Code::P306), [("exit", "each exit of the graph is for runs that failed")]);
     let two = dot(&format!("start Start a [{STEP}] exit end start -> a -> exit Start -> a -> end"));
     assert_eq!(two.of(Code::P306).len(), 2);
 }

@@ -7,11 +7,10 @@ use planctl_engine::{Graph, Node};
 use planctl_harness::{Baseline, ChangeKind, changes_since_head};
 use planctl_store::{Approval, RunRow, Said};
 
-use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::runs::attempts::Attempts;
-use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
+use crate::runs::plan_file::ReadPlanFile;
 use crate::verify::diff::unified;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::branch_worktrees;
@@ -98,12 +97,14 @@ impl Services {
         run: &RunRow,
         approval: &Approval,
     ) -> Result<ApprovedView, ServiceError> {
-        let file_changed = match self.server_node.look_at_plan_file(run).await? {
-            PlanFile::Runs => Some(false),
-            PlanFile::Changed => Some(true),
-            PlanFile::Unseen => None,
+        let read = self.server_node.read_plan_file(run).await?;
+        let file_changed = read.as_ref().map(|read| !read.is_executed);
+        let diff = match read {
+            Some(ReadPlanFile { is_executed: false, text: Some(text) }) => {
+                Some(self.diff_since_approval(run, &text).await?)
+            }
+            Some(_) | None => None,
         };
-        let diff = if file_changed == Some(true) { self.diff_since_approval(run).await? } else { None };
         Ok(ApprovedView {
             by: approval.by.clone(),
             at: moment(approval.at),
@@ -113,14 +114,9 @@ impl Services {
         })
     }
 
-    /// Compares the plan's file with the text that a run executes; nothing where the file can't be read as a text.
-    async fn diff_since_approval(&self, run: &RunRow) -> Result<Option<String>, ServiceError> {
-        let file = plan_file(run);
-        let bytes = blocking(move || bytes_of(&file)).await?;
-        let Some(text) = bytes.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok()) else {
-            return Ok(None);
-        };
+    /// Compares the text of the plan's file with the one that a run executes.
+    async fn diff_since_approval(&self, run: &RunRow, text: &str) -> Result<String, ServiceError> {
         let approved = self.kept_text(run.plan, &run.plan_path, &run.revision).await?.source;
-        Ok(Some(unified(&canonical(&approved), &canonical(&text))))
+        Ok(unified(&canonical(&approved), &canonical(text)))
     }
 }

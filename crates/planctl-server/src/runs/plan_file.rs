@@ -32,13 +32,43 @@ impl ServerNode {
         };
         blocking(looked).await
     }
+
+    /// Reads the plan's file of a run of this host; nothing where it is not there or can't be read.
+    ///
+    /// # Errors
+    ///
+    /// Those of a thread that could not be had.
+    pub(crate) async fn read_plan_file(&self, run: &RunRow) -> Result<Option<ReadPlanFile>, ServiceError> {
+        if run.host != self.host() {
+            return Ok(None);
+        }
+        let (file, revision) = (plan_file(run), run.revision.clone());
+        let read = move || {
+            let bytes = bytes_of(&file).ok()??;
+            let text = std::str::from_utf8(&bytes).ok().map(str::to_owned);
+            Some(ReadPlanFile { is_executed: digest_of(&file, bytes) == revision, text })
+        };
+        blocking(read).await
+    }
 }
 
-/// Reads the digest of a plan's file; that of no plan where it is no text.
+/// Reads the digest of a plan's file.
 fn read_digest(file: &Path) -> Option<Digest> {
-    let bytes = bytes_of(file).ok()??;
+    Some(digest_of(file, bytes_of(file).ok()??))
+}
+
+/// Returns the digest of a plan's file; that of no plan where it is no text.
+fn digest_of(file: &Path, bytes: Vec<u8>) -> Digest {
     let source = Source::from_bytes(file.to_string_lossy().into_owned(), bytes);
-    Some(source.map_or_else(|_| Digest::new(""), |source| digest(&source)))
+    source.map_or_else(|_| Digest::new(""), |source| digest(&source))
+}
+
+/// A plan's file as it was read.
+pub(crate) struct ReadPlanFile {
+    /// Says that it is the text that its run executes, except for the marks.
+    pub(crate) is_executed: bool,
+    /// Its text, where it is one.
+    pub(crate) text: Option<String>,
 }
 
 /// Whether a plan's file is the text that a run executes.

@@ -3,7 +3,7 @@
 //!
 //! Written from the promise. It reads events, effects and limits, and no figure of usage that engine or model keep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{
     Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Graph, HarnessEvent, HarnessResult, Item,
@@ -37,9 +37,34 @@ pub struct Ledger {
     limits: [Option<u64>; 2],
     /// An attempt has ended, whether its worker reported usage or not.
     has_begun: bool,
+    /// Words for what the run has met so far that might lead its budget astray.
+    way: BTreeSet<&'static str>,
 }
 
 impl Ledger {
+    /// Notes what an event brings that might lead the budget astray; returns all of it where a person is then asked about the
+    /// budget, which was kept on that way.
+    pub fn way_to_the_limit(&mut self, event: &Event, advance: &Advance) -> Vec<&'static str> {
+        if matches!(event, Event::Clock(ClockEvent::LeaseLost { .. })) {
+            self.way.insert("kill");
+        }
+        if !advance.noted.is_empty() {
+            self.way.insert("withdrawal");
+        }
+        for fact in &advance.facts {
+            let is_again = matches!(fact, Fact::NodeEntered { visit, .. } if *visit > 1);
+            self.way.extend(match fact.name() {
+                "retry_triggered" => Some("retry"),
+                "branches_joined" => Some("fork"),
+                "epoch_began" => Some("restart"),
+                _ => is_again.then_some("loop"),
+            });
+        }
+        let asks = |fact: &Fact| matches!(fact, Fact::AskOpened { reason: Reason::Budget, .. });
+        let is_at_limit = advance.facts.iter().any(asks);
+        if is_at_limit { self.way.iter().copied().collect() } else { Vec::new() }
+    }
+
     /// Books an event and what followed.
     ///
     /// # Errors

@@ -168,6 +168,9 @@ impl World {
         same_tellings(&part.facts, heard.unwrap_or_default())?;
         check::effects_are_sound(&graph, &part.effects)?;
         self.ledger.book(&graph, &command.event, &part)?;
+        for word in self.ledger.way_to_the_limit(&command.event, &part) {
+            self.met("at the limit after", word);
+        }
         self.briefs_agree(&part.effects)?;
         for effect in &part.effects {
             if let Effect::Withdraw(id) = effect {

@@ -342,6 +342,7 @@ const FENCES: &[Fence] = &[
     Fence { function: COMMIT, check: "and not exists (select from items i where i.run = l.run and i.node = l.node and i.state = 'withdrawn')", instead: "", test: "withdrawn::b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_ended" },
     Fence { function: COMMIT, check: "(select json_array_elements_text(t.plan -> 'from'))\n      for update;", instead: "(select json_array_elements_text(t.plan -> 'from'));", test: "plans::b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft" },
     Fence { function: COMMIT, check: "and p.digest = of_run.revision", instead: "", test: "fences::the_status_of_a_plan_follows_no_run_of_another_text" },
+    Fence { function: "planctl_taken_back_is_charged()", check: "raise exception 'the usage of the item is not as it was read' using errcode = 'PL002';", instead: "null;", test: "usage::p15_what_a_worker_says_while_its_work_is_taken_back_is_charged" },
     Fence { function: VOTE, check: "perform from runs r where r.id = (select a.run from asks a where a.item = of_item) for update;", instead: "", test: VOTES },
     Fence { function: VOTE, check: "and a.closed_at is null", instead: "", test: VOTED },
     Fence { function: VOTE, check: "seen is distinct from", instead: "seen <> '{}' and seen is distinct from", test: VOTED },

@@ -11,8 +11,8 @@ use planctl_store::{
 };
 
 use crate::world::{
-    World, evaluated, holder, human, linear, linear_with, next_claim, person, released, reported, world,
-    world_of,
+    World, await_lock, evaluated, hold_run, holder, human, linear, linear_with, next_claim, person, released,
+    reported, world, world_of,
 };
 
 fn tokens(tokens: u64) -> Usage {
@@ -139,6 +139,32 @@ async fn p15_b5_what_a_worker_used_is_charged_where_its_step_stood_still_for_too
     world.store.apply(run.id, &reported(&second.item.at), &second.proof(), None).await.unwrap();
     assert_eq!(spent(&world, &first).await.tokens, 40, "once");
     world.assert_sound(run.id).await;
+}
+
+/// A worker is answered that its usage is kept, so it is charged, whatever is decided at that moment.
+#[tokio::test]
+async fn p15_what_a_worker_says_while_its_work_is_taken_back_is_charged() {
+    for said_before in [None, Some(40)] {
+        let world = world(1).await;
+        let run = world.begun().await;
+        let work = work(&world, run.id).await;
+        if let Some(used) = said_before {
+            assert!(note(&world, &work, &tokens(used)).await);
+        }
+        let (mut other, mut aside) = (world.aside().await, world.aside().await);
+        let held = hold_run(&mut other, run.id).await;
+        let (pause, by) = (human(Decision::Pause), person(None));
+        let paused = world.store.apply(run.id, &pause, &by, None);
+        let noted = async {
+            await_lock(&mut aside).await;
+            assert!(note(&world, &work, &tokens(140)).await);
+            held.commit().await.unwrap();
+        };
+        let (paused, ()) = tokio::join!(paused, noted);
+        paused.unwrap();
+        assert_eq!(spent(&world, &work).await.tokens, 140, "{said_before:?}");
+        world.assert_sound(run.id).await;
+    }
 }
 
 /// A gate notes the most that its judge may use before it asks.

@@ -11,7 +11,7 @@ use planctl_planner::{Charge, Prompt};
 use planctl_server::judge::{JudgeOrder, JudgeReply};
 
 use crate::failure::{Exit, Failure};
-use crate::model::{Account, Model};
+use crate::model::{Account, AskedAgain, Model};
 
 /// The largest order.
 const ORDER_BYTES_MAX: u64 = 4 << 20;
@@ -50,10 +50,7 @@ fn read_request() -> Result<String, String> {
 async fn ask_model(model: &Model, system: String, text: String) -> JudgeReply {
     let prompt = Prompt { system, text, schema: judge_schema(), name: "judgement" };
     let (mut account, trouble) = (OneCall::default(), RefCell::new(String::new()));
-    let say = |line: &str| {
-        let (what, _) = line.rsplit_once("; asked again").unwrap_or((line, ""));
-        *trouble.borrow_mut() = what.to_owned();
-    };
+    let say = |again: &AskedAgain| trouble.borrow_mut().clone_from(&again.trouble);
     match model.ask(&prompt, &say, &mut account).await {
         Ok(answer) => {
             let tokens = answer.tokens.unwrap_or_default();

@@ -7,7 +7,7 @@ use super::programs::is_python;
 use super::walk::each_with_expectation;
 use super::{
     Arguments, Command, CompoundKind, Item, Join, Part, Script, Simple, Test, Trait, Word, all_commands,
-    arguments, brings, each, each_list,
+    arguments, brings, each, each_list, wrapped_commands,
 };
 use crate::text::Span;
 
@@ -283,7 +283,7 @@ fn doubtful_alternatives(item: &Item) -> Option<Doubt> {
 }
 
 fn searched(simple: &Simple) -> Option<&str> {
-    let search = Search::of(&simple.words).filter(|search| !search.is_inverted)?;
+    let search = Search::of(wrapped_commands(&simple.words).last()?).filter(|search| !search.is_inverted)?;
     match search.patterns.as_slice() {
         [pattern] => Some(pattern.text()),
         _ => None,

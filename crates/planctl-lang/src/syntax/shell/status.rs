@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::programs::is_shell;
+use super::programs::{is_shell, wrapped_commands};
 use super::{
-    Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Trait, brings,
-    each,
+    Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Trait, Word,
+    brings, each,
 };
 
 /// The most calls of functions by functions that are followed.
@@ -294,6 +294,11 @@ impl<'a> Judge<'a> {
         if let Some(test) = Test::of(simple) {
             return Flow::of(of_constant(test.constant()));
         }
+        if let [wrappers @ .., inner] = wrapped_commands(&simple.words).as_slice()
+            && !wrappers.is_empty()
+        {
+            return self.wrapped(simple, wrappers, inner);
+        }
         let argument = simple.words.get(1).map(|word| word.raw.as_str());
         let assigns = argument.is_some_and(|argument| argument.contains('='));
         match name {
@@ -318,24 +323,26 @@ impl<'a> Judge<'a> {
                     Flow { returns: ends, ..Flow::default() }
                 }
             }
-            Some(shell) if shell == "eval" || is_shell(shell) => match simple.inline.as_slice() {
-                [inner] => {
-                    let mut judge = Judge::of(inner);
-                    // `bash -e`; and what is evaluated runs in this very shell.
-                    let is_set = match name {
-                        Some("eval") => self.errexit && !is_asked,
-                        _ => sets_errexit(simple),
-                    };
-                    judge.errexit |= is_set;
-                    Flow::of(match status_by(inner, judge) {
-                        Status::Fixed(code) => End::Known(code),
-                        Status::Varies => End::Any,
-                    })
-                }
-                _ => Flow::of(End::Any),
-            },
+            // `eval` runs its words in this very shell.
+            Some("eval") => Flow::of(of_inline(simple, self.errexit && !is_asked)),
+            Some(shell) if is_shell(shell) => Flow::of(of_inline(simple, sets_errexit(&simple.words))),
             Some(_) | None => Flow::of(End::Any),
         }
+    }
+
+    // `timeout 60 bash -c '…'` ends as what it starts, `xargs` fails where that does, and `exec` ends the script with it.
+    fn wrapped(&self, simple: &Simple, wrappers: &[&[Word]], inner: &[Word]) -> Flow {
+        let is_started_by = |name| wrappers.iter().any(|words| words[0].text() == name);
+        let end = match inner[0].literal.as_deref() {
+            _ if is_started_by("find") => End::Any,
+            Some(name) if brings(name, Trait::Succeeds) => End::Known(0),
+            Some("false") => End::Known(1),
+            Some(shell) if is_shell(shell) => of_inline(simple, sets_errexit(inner)),
+            Some(_) | None => End::Any,
+        };
+        let end = if is_started_by("xargs") && end != End::Known(0) { End::Any } else { end };
+        let ends = Flow::of(end);
+        if is_started_by("exec") { Flow { exits: ends.on, ..Flow::default() } } else { ends }
     }
 
     // A `return` ends the function, an `exit` the script.
@@ -467,13 +474,25 @@ pub(super) fn reads_lines(compound: &Compound) -> bool {
 
 // Counts its input, and succeeds on any.
 fn only_counts(command: &Command) -> bool {
-    let Some(simple) = command.as_simple() else { return false };
-    simple.name() == Some("wc") && simple.words[1..].iter().all(|word| word.raw.starts_with('-'))
+    let wrapped = command.as_simple().and_then(|simple| wrapped_commands(&simple.words).pop());
+    let Some((name, arguments)) = wrapped.and_then(<[Word]>::split_first) else { return false };
+    name.text() == "wc" && arguments.iter().all(|word| word.raw.starts_with('-'))
+}
+
+// The end of a shell that is given its script.
+fn of_inline(simple: &Simple, sets_errexit: bool) -> End {
+    let [inner] = simple.inline.as_slice() else { return End::Any };
+    let mut judge = Judge::of(inner);
+    judge.errexit |= sets_errexit;
+    match status_by(inner, judge) {
+        Status::Fixed(code) => End::Known(code),
+        Status::Varies => End::Any,
+    }
 }
 
 // The options of a shell stand before its script.
-fn sets_errexit(simple: &Simple) -> bool {
-    let words = simple.words.iter().skip(1).map(|word| word.raw.as_str());
+fn sets_errexit(words: &[Word]) -> bool {
+    let words = words.iter().skip(1).map(|word| word.raw.as_str());
     let mut options = words.take_while(|word| word.starts_with('-') || *word == "errexit");
     options.any(|word| word == "errexit" || !word.starts_with("--") && word.contains('e'))
 }

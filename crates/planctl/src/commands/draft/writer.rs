@@ -14,7 +14,7 @@ use planctl_server::probe::isolation_of;
 use super::allowance::{Allowance, Metered};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::model::{Account as _, Model};
+use crate::model::{Account as _, AskedAgain, Model};
 use crate::show;
 use crate::stop::Stop;
 
@@ -115,7 +115,7 @@ pub async fn ask_model(
         };
         allowance.inbox.clear_prompt(view, allowance.prompt).await?;
     }
-    let say = |line: &str| context.say(line);
+    let say = |again: &AskedAgain| context.say(&again.to_string());
     tokio::select! {
         answer = model.ask(prompt, &say, allowance) => answer,
         exit = stop.wait_for_signal() => Err(stopped_failure(exit)),

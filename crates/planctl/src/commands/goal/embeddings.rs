@@ -9,7 +9,7 @@ use super::super::draft::kept::Kept;
 use super::super::draft::writer::stopped_failure;
 use super::resolve::{Asked, Record};
 use crate::failure::Failure;
-use crate::model::Model;
+use crate::model::{AskedAgain, Model};
 use crate::stop::Stop;
 
 /// How many texts one call asks for.
@@ -46,7 +46,7 @@ pub(super) async fn vectors(
         texts.iter().filter(|text| !known.contains_key(digest_of_text(text).as_str())).cloned().collect();
     let mut stop = Stop::listen()?;
     for batch in missing.chunks(TEXTS_AT_ONCE) {
-        let say = |line: &str| own.database.context().say(line);
+        let say = |again: &AskedAgain| own.database.context().say(&again.to_string());
         let mut allowance = asked.allowance(own, record);
         let embedded = tokio::select! {
             embedded = model.embed(batch, &say, &mut allowance) => embedded?,

@@ -145,6 +145,12 @@ pub(super) const JUST: &[Reads] = &[Reads {
     ..READS
 }];
 
+const CARGO_READS: Reads = Reads {
+    above: &[".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"],
+    folder: &["-C"],
+    ..READS
+};
+
 pub(super) const CARGO: &[Reads] = &[
     Reads {
         verbs: &["test", "t", "nextest", "bench", "clippy", "fmt"],
@@ -158,19 +164,15 @@ pub(super) const CARGO: &[Reads] = &[
             "rustfmt.toml",
         ],
         fixed: &["build.rs"],
-        above: &[".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"],
-        folder: &["-C"],
         file: &["--manifest-path"],
         also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`",
         why: "`Cargo.toml` can leave a test out; `Cargo.lock` is written by cargo itself; tests within `src` are the work",
-        ..READS
+        ..CARGO_READS
     },
     Reads {
         verbs: &["build", "b", "check", "c", "run", "r", "doc"],
-        above: &[".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"],
-        folder: &["-C"],
         why: "a step that builds may add a dependency",
-        ..READS
+        ..CARGO_READS
     },
 ];
 

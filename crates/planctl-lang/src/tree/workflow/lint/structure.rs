@@ -112,7 +112,17 @@ pub(super) fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         );
     }
     let exits: Vec<&NodeTree> = shape.of_kind(Kind::Exit).collect();
-    if exits.iter().all(|exit| exit.is_failed_exit()) {
+    if let Some(first) = exits.first()
+        && exits.iter().all(|exit| exit.is_failed_exit())
+    {
+        let (exit, failed) = match shape.language.unwrap_or(Language::Dot) {
+            Language::Dot => ("`done [shape=Msquare]`", "`result=failed`"),
+            Language::Json => ("`\"done\": {\"type\": \"exit\"}`", "`\"result\": \"failed\"`"),
+        };
+        let message = "each exit of the graph is for runs that failed";
+        let failed_only = Diagnostic::new(Code::P306, message).at(first.kind.span, "so no run can succeed");
+        found.push(failed_only.help(format!("add one for runs that succeed: {exit}; or leave out {failed}")));
+    } else if exits.is_empty() {
         let missing = Diagnostic::new(Code::P306, "the graph has no exit node").at(top, "");
         let help = "add a node that ends it: `done [shape=Msquare]`, or `{\"type\": \"exit\"}` in JSON";
         found.push(missing.help(help));
