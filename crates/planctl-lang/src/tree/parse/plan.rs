@@ -150,7 +150,7 @@ impl Reader<'_> {
 
     fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
         let word = value.value.to_lowercase();
-        let Some(priority) = Priority::read(&word) else {
+        let Ok(priority) = Priority::read(&word, Priority::FORM) else {
             let message = format!("`{}` is not a priority", escape(&word));
             let near = nearest(&word, ["low", "normal", "high", "urgent"]);
             let help = near.map_or("write low, normal, high or urgent".into(), |near| {

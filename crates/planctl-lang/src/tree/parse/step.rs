@@ -1,13 +1,13 @@
 //! Reads the fields of a step.
 
-use planctl_engine::{ChildApproval, Subscription, WorkKind};
+use planctl_engine::{ChildApproval, WorkKind};
 
 use super::field::RawField;
 use super::{Reader, heading};
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::dot::NodeAttributes;
 use crate::syntax::values;
-use crate::syntax::written::Written;
+use crate::syntax::written::{ValueForm, Written};
 use crate::text::near::{Nearest, nearest};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::workflow::{Kind, NamedContract, NodeTree, ToolFields};
@@ -121,7 +121,7 @@ impl Reader<'_> {
                 self.say(|said| said.min_tests = number);
             }
             Field::Needs => self.take_needs(value),
-            Field::When => self.say(|said| said.when = Written::read(value)),
+            Field::When => self.say(|said| drop(said.when.read(value.span, value, ValueForm::Text))),
             Field::Gate => self.on_step(|step| step.gate = Some(value)),
             Field::Workspace => self.take_workspace(value),
             Field::Status => self.on_step(|step| step.status = Some(value)),
@@ -224,12 +224,9 @@ impl Reader<'_> {
             Ok(policy) => self.say(|said| said.on_fail = Written::with_words(value, Some(policy))),
             Err(unread) => {
                 let message = format!("`**on_fail:**` can't be read: {}", unread.why);
-                let at = unread
-                    .part
-                    .and_then(|part| value.value.to_ascii_lowercase().find(&part).map(|at| (at, part)));
-                let at = at.map_or(value.span, |(at, part)| {
-                    Span::new(value.span.start + at, value.span.start + at + part.len())
-                });
+                let start = value.span.start;
+                let at =
+                    unread.part.map_or(value.span, |part| Span::new(start + part.start, start + part.end));
                 let meant = values::meant_on_fail(&value.value);
                 let help = meant.as_ref().map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
                 let refused = Diagnostic::new(Code::P015, message).at(at, "").help(help + &unread.help);
@@ -328,13 +325,16 @@ impl Reader<'_> {
         }
         let mut read = Vec::with_capacity(entries.len());
         for entry in entries {
-            match read_subscription(&entry.value) {
+            match values::subscription(&entry.value) {
                 Ok(subscription) => read.push(Spanned::new(subscription, entry.span)),
-                Err((message, help)) => {
-                    let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
-                    let meant = meant_subscription(&entry.value);
-                    let refused = with_meant(refused, entry.span, meant.as_deref());
-                    self.report_value(Field::Subscriptions, refused);
+                Err(unread) => {
+                    let refused =
+                        Diagnostic::new(unread.code, unread.why).at(entry.span, "").help(unread.help);
+                    let meant = unread.meant.map(|(meant, _)| meant);
+                    self.report_value(
+                        Field::Subscriptions,
+                        with_meant(refused, entry.span, meant.as_deref()),
+                    );
                 }
             }
         }
@@ -383,42 +383,5 @@ pub(super) fn with_near(diagnostic: Diagnostic, span: Span, near: Option<Nearest
     match near {
         Some(near) => diagnostic.fix(span, near.word, near.is_only),
         None => diagnostic,
-    }
-}
-
-// A path without its kind, or a kind with a slip in it.
-fn meant_subscription(text: &str) -> Option<String> {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        let is_path = text.contains(['/', '.']) && !text.contains(char::is_whitespace);
-        return is_path.then(|| format!("file:{text}"));
-    };
-    let rest = rest.trim();
-    let near = did_you_mean(scheme.trim(), ["file", "topic"]).filter(|_| !rest.is_empty())?;
-    Some(format!("{near}:{rest}"))
-}
-
-fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
-    let help = "write `file:` and a path relative to the workspace, or `topic:` and a name".to_owned();
-    let Some((scheme, rest)) = text.split_once(':') else {
-        let shown = escape(text);
-        let why = if text.is_empty() {
-            "the subscription is empty".to_owned()
-        } else {
-            format!("`{shown}` has no kind")
-        };
-        let help = meant_subscription(text)
-            .map_or(help, |meant| format!("write the kind before it: `{}`", escape(&meant)));
-        return Err((why, help));
-    };
-    let rest = rest.trim();
-    match scheme.trim().to_lowercase().as_str() {
-        "file" if rest.is_empty() => Err(("`file:` names no path".to_owned(), help)),
-        "topic" if rest.is_empty() => Err(("`topic:` names no topic".to_owned(), help)),
-        "file" => Ok(Subscription::File { path: rest.strip_prefix("./").unwrap_or(rest).to_owned() }),
-        "topic" => Ok(Subscription::Topic { name: rest.to_owned() }),
-        other => {
-            let near = did_you_mean(other, ["file", "topic"]).map(|near| format!("did you mean `{near}:`?"));
-            Err((format!("`{}:` is not a kind of subscription", escape(other)), near.unwrap_or(help)))
-        }
     }
 }
