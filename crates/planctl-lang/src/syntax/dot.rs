@@ -17,6 +17,7 @@ pub use syntax::{Attribute, Digraph, Of, Statement};
 pub use write::write;
 
 pub use attributes::{EdgeAttributes, GraphAttributes, NodeAttributes};
+pub(crate) use attributes::{PARALLEL, RETRIES, TESTS, VISITS};
 pub(crate) use attributes::{json_value, known_names as names_of, read as read_attribute};
 pub(crate) use lexemes::is_name;
 pub(crate) use read::{is_keyword, plain};

@@ -99,6 +99,16 @@ impl Unread {
 
 /// Reads `retry(2), then escalate` (rows 41 to 43).
 pub(crate) fn on_fail(text: &str) -> Result<OnFail, Unread> {
+    policy(text).map_err(|unread| match meant_on_fail(text) {
+        Some(meant) => {
+            let help = format!("did you mean `{meant}`? {}", unread.help);
+            Unread { help, meant: Some((meant, true)), ..unread }
+        }
+        None => unread,
+    })
+}
+
+fn policy(text: &str) -> Result<OnFail, Unread> {
     let lower = text.trim_end().trim_end_matches('.').to_ascii_lowercase();
     let (first, rest) = split_then(lower.trim_start());
     let verb = |word| verb(word).map_err(|unread| unread.of(word, &lower));
@@ -195,7 +205,7 @@ pub(crate) fn meant_exit_code(text: &str) -> Option<u8> {
 }
 
 /// Returns the policy that was meant beyond doubt: `retry 2 then esclate`.
-pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
+fn meant_on_fail(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     if lower.contains(['-', '.', '"', '\'']) {
         return None;

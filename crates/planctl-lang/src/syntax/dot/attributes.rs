@@ -32,10 +32,11 @@ pub(crate) struct AttributeSpec {
     pub left_out: Option<&'static str>,
 }
 
-const TESTS: ValueForm = ValueForm::Whole(1, TESTS_MAX as i64);
-const RETRIES: ValueForm = ValueForm::Whole(0, RETRIES_MAX as i64);
-const VISITS: ValueForm = ValueForm::Whole(1, 100);
-const PARALLEL: ValueForm = ValueForm::Whole(1, 64);
+/// The forms of numbers that have bounds.
+pub(crate) const TESTS: ValueForm = ValueForm::Whole(1, TESTS_MAX as i64);
+pub(crate) const RETRIES: ValueForm = ValueForm::Whole(0, RETRIES_MAX as i64);
+pub(crate) const VISITS: ValueForm = ValueForm::Whole(1, 100);
+pub(crate) const PARALLEL: ValueForm = ValueForm::Whole(1, 64);
 
 const HOOKS: &str = "a worker's own hooks are its own affair, and planctl runs nothing around its tools";
 const AUTO: &str = "no step passes because its worker says so: its contract decides";
