@@ -332,7 +332,7 @@ fn whole<N: TryFrom<i64>>(text: &str, form: ValueForm) -> Result<N, Unread> {
     let number = values::whole(text).filter(|number| (least..=most).contains(number));
     number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| {
         let why = format!("a whole number from {least} to {most} was expected");
-        Unread::new(why, format!("write a number from {least} to {most}"))
+        Unread::new(why, format!("write a whole number from {least} to {most}"))
     })
 }
 

@@ -58,7 +58,7 @@ const fn left_out(of: Of, name: &'static str, why: &'static str) -> AttributeSpe
 
 use Of::{Edge, Graph, Node};
 
-/// What is said of a graph, a node or an edge.
+/// The attributes of a graph, a node or an edge.
 pub(crate) trait Attributes {
     /// The kind of element.
     const OF: Of;
