@@ -262,7 +262,7 @@ impl<'p> Lowering<'p> {
             approval: node.attributes.child_approval.value().copied().unwrap_or_default(),
             on_exhausted: on_exhausted(node),
             // N1: an unreadable condition was reported when the graph was judged.
-            until: node.attributes.stop_condition.value().cloned(),
+            until: node.attributes.stop_condition.condition().map(|read| read.value.condition),
             cycles: node.attributes.max_cycles.value().copied().unwrap_or(CYCLES),
         }
     }

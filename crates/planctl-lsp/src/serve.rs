@@ -34,7 +34,7 @@ pub async fn serve(host: &dyn Host) -> bool {
                 Some(frame) => session.handle_frame(frame),
                 None => break false,
             },
-            done = session.next_finished() => session.handle_done(done),
+            done = session.next_finished() => session.on_job_end(done),
             () = parent_has_exited(&mut parent) => break false,
         }
         if let Some(is_in_order) = session.exit() {

@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes in what ended beside the conversation.
-    pub fn handle_done(&mut self, done: Done) {
+    pub fn on_job_end(&mut self, done: Done) {
         match done {
             Done::Looked(Ok(looked)) => self.apply_check(looked),
             Done::Ran(Ok(ran)) => self.on_run_end(&ran),

@@ -116,7 +116,7 @@ impl Spending {
     }
 
     /// Returns both together.
-    pub fn and(self, other: Spending) -> Spending {
+    pub fn plus(self, other: Spending) -> Spending {
         let sum = |one: u64, more: u64| one.saturating_add(more);
         let tokens = Tokens {
             input: sum(self.tokens.input, other.tokens.input),

@@ -139,7 +139,7 @@ pub(crate) fn own_question(parameter: &str) -> Option<&'static str> {
 }
 
 /// Returns the question that a person is asked for a parameter.
-pub fn humanised(parameter: &str) -> String {
+pub fn question_of(parameter: &str) -> String {
     if let Some(question) = own_question(parameter) {
         return question.to_owned();
     }

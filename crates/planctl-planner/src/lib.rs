@@ -35,7 +35,7 @@ pub use decompose::{
 pub use entry::draft_of_entry;
 pub use estimate::{Basis, Estimate, PastRuns, estimate};
 pub use goal::{Goal, Requirement, Suspicion};
-pub use intents::{Intent, IntentEdge, IntentGraph, IntentKind, ROOT, Relation, humanised, topic};
+pub use intents::{Intent, IntentEdge, IntentGraph, IntentKind, ROOT, Relation, question_of, topic};
 pub use judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, named_files};
 pub use pattern::{Deferral, Matched, PATTERN_CONFIDENCE, PatternFacts, draft_by_pattern};
 pub use prompt::{Prompt, tokens_of};

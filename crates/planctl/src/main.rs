@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     // A worker that stays holds a token for long, and calls nothing for which the daemon looks who it is.
     // Behind TLS it sees a proxy.
     if command != "worker run" && server.is_some_and(|server| server.starts_with("http://")) {
-        secrecy::be_findable();
+        secrecy::make_dumpable();
     }
     colour(cli.global.color);
     let is_json =

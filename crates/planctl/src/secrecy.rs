@@ -31,7 +31,7 @@ pub fn hide_process() {
 
 /// Lets a daemon on a port find this process: it looks who has the connection among the open files of its own user's
 /// processes, which it can't where one is not dumpable, and would take a person for a worker.
-pub fn be_findable() {
+pub fn make_dumpable() {
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::Dumpable) {
         tracing::debug!(%error, "this process stays hidden");
     }

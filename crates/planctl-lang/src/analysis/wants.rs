@@ -98,7 +98,7 @@ pub(crate) fn judging_files(scripts: &Scripts, at: usize) -> BTreeSet<String> {
         files.any(|file| file.how == how)
     };
     named.retain(|path| uses(path, Use::Reads) || !uses(path, Use::Writes));
-    named.extend(scripts.deciding(at).into_iter().flat_map(Deciding::all).map(str::to_owned));
+    named.extend(scripts.deciding(at).into_iter().flat_map(Deciding::paths_and_patterns).map(str::to_owned));
     named
 }
 

@@ -23,6 +23,9 @@ pub struct Reading {
     pub clauses: Vec<Span>,
 }
 
+/// A text that was read as a condition.
+pub type Read = Result<Reading, Refused>;
+
 /// Why a text is no condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
@@ -78,7 +81,7 @@ fn own_name(name: &str) -> &str {
 /// # Errors
 ///
 /// Returns the first part that can't be read (C6).
-pub fn read(text: &str) -> Result<Reading, Refused> {
+pub fn read(text: &str) -> Read {
     if text.len() > CONDITION_BYTES_MAX {
         return Err(Refused {
             span: Span::new(0, text.len()),

@@ -12,12 +12,13 @@ mod syntax;
 mod write;
 
 pub use read::read;
-pub use resolve::{Attr, Pipeline, PipelineEdge, PipelineNode, resolve};
+pub use resolve::{Pipeline, PipelineEdge, PipelineNode, resolve};
 pub use syntax::{Attribute, Digraph, Of, Statement};
 pub use write::write;
 
 pub use attributes::{EdgeAttributes, GraphAttributes, NodeAttributes};
-pub(crate) use attributes::{check_value_of, json_value, known_names as names_of};
+pub(crate) use attributes::{PARALLEL, RETRIES, TESTS, VISITS};
+pub(crate) use attributes::{json_value, known_names as names_of, read as read_attribute};
 pub(crate) use lexemes::is_name;
 pub(crate) use read::{is_keyword, plain};
 pub(crate) use write::{is_plain_name, value_text};

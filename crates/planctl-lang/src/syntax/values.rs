@@ -3,20 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{AskDeadline, StoppingAnswer};
+use planctl_engine::{AskDeadline, StoppingAnswer, Subscription};
 
-use crate::diagnostic::did_you_mean;
-use crate::text::duration_words;
+use crate::diagnostic::{Code, did_you_mean};
 use crate::text::limits::RETRIES_MAX;
 use crate::text::near::nearest;
+use crate::text::{Span, duration_words};
 
 const POLICY: &str = "write `retry(N)`, `escalate`, `abort`, `skip`, `warn`, or `retry(N), then <one of those>`, N from 1 to 20";
 
 const DEADLINE: &str =
     "write a time and an answer that lets nothing go on: `24 h, then reject`, or `24 h, then abort`";
 
-/// The policy for a failed gate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The policy for a failed gate; by default nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OnFail {
     /// `retry(N)`, where it is said.
     pub retries: Option<u16>,
@@ -71,34 +71,55 @@ pub enum WorkspaceMode {
 
 /// The reason that a value can't be read, and the values that are allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Unread {
+pub struct Unread {
+    /// The code of the finding.
+    pub code: Code,
+    /// The reason.
     pub why: String,
+    /// The values that are allowed.
     pub help: String,
-    /// The part of the value that it is about, in lower case; all of it where nothing is said.
-    pub part: Option<String>,
+    /// The part of the value that it is about; all of it where nothing is said.
+    pub part: Option<Span>,
+    /// The words that are meant, and whether no others are as near.
+    pub meant: Option<(String, bool)>,
 }
 
 impl Unread {
     pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Unread {
-        Unread { why: why.into(), help: help.into(), part: None }
+        Unread { code: Code::P015, why: why.into(), help: help.into(), part: None, meant: None }
     }
 
-    fn of(self, part: &str) -> Unread {
-        Unread { part: Some(part.to_owned()).filter(|part| !part.is_empty()), ..self }
+    // The part lies in the value.
+    fn of(self, part: &str, value: &str) -> Unread {
+        let start = part.as_ptr() as usize - value.as_ptr() as usize;
+        let span = Span::new(start, start + part.len());
+        Unread { part: Some(span).filter(|_| !part.is_empty()), ..self }
     }
 }
 
 /// Reads `retry(2), then escalate` (rows 41 to 43).
 pub(crate) fn on_fail(text: &str) -> Result<OnFail, Unread> {
-    let lower = text.trim().trim_end_matches('.').to_lowercase();
-    let (first, rest) = split_then(&lower);
+    policy(text).map_err(|unread| match meant_on_fail(text) {
+        Some(meant) => {
+            let help = format!("did you mean `{meant}`? {}", unread.help);
+            Unread { help, meant: Some((meant, true)), ..unread }
+        }
+        None => unread,
+    })
+}
+
+fn policy(text: &str) -> Result<OnFail, Unread> {
+    let lower = text.trim_end().trim_end_matches('.').to_ascii_lowercase();
+    let (first, rest) = split_then(lower.trim_start());
+    let verb = |word| verb(word).map_err(|unread| unread.of(word, &lower));
     if let Some(inner) = first.strip_prefix("retry").map(str::trim) {
         let retries =
-            retries(inner).map_err(|unread| if unread.part.is_none() { unread.of(first) } else { unread })?;
+            retries(inner, first).map_err(|(why, part)| Unread::new(why, POLICY).of(part, &lower))?;
         let then = match rest {
             None => None,
             Some(rest) if rest.starts_with("retry") => {
-                return Err(Unread::new("a policy has one `retry(N)`, and it stands first", POLICY).of(rest));
+                let unread = Unread::new("a policy has one `retry(N)`, and it stands first", POLICY);
+                return Err(unread.of(rest, &lower));
             }
             Some(rest) => Some(verb(rest)?),
         };
@@ -123,24 +144,19 @@ fn split_then(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Reads a policy of `**on_fail:**` that stands elsewhere.
-pub(crate) fn on_fail_of(text: &str) -> Option<OnFail> {
-    on_fail(text).ok()
-}
-
-fn retries(inner: &str) -> Result<u16, Unread> {
+// Returns the reason, and the part that it is about.
+fn retries<'t>(inner: &'t str, all: &'t str) -> Result<u16, (String, &'t str)> {
     let Some((number, after)) = inner.strip_prefix('(').and_then(|rest| rest.split_once(')')) else {
-        return Err(Unread::new("the number of retries stands in parentheses: `retry(2)`", POLICY));
+        return Err(("the number of retries stands in parentheses: `retry(2)`".to_owned(), all));
     };
     let (number, after) = (number.trim(), after.trim());
     if !after.is_empty() {
-        let after_shown = crate::text::escape(after);
-        return Err(Unread::new(format!("no `, then` stands before `{after_shown}`"), POLICY).of(after));
+        return Err((format!("no `, then` stands before `{}`", crate::text::escape(after)), after));
     }
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match number.parse::<u16>() {
         Ok(count) if digits && (1..=RETRIES_MAX).contains(&count) => Ok(count),
-        _ => Err(Unread::new("the number of retries is a whole number from 1 to 20", POLICY)),
+        _ => Err(("the number of retries is a whole number from 1 to 20".to_owned(), all)),
     }
 }
 
@@ -157,7 +173,7 @@ fn verb(text: &str) -> Result<Then, Unread> {
         None if text.is_empty() => "the policy is empty".to_owned(),
         None => format!("`{}` is not a policy", crate::text::escape(text)),
     };
-    Err(Unread::new(why, POLICY).of(text))
+    Err(Unread::new(why, POLICY))
 }
 
 /// Reads the rest of an `exit_code …` line (row 39).
@@ -189,7 +205,7 @@ pub(crate) fn meant_exit_code(text: &str) -> Option<u8> {
 }
 
 /// Returns the policy that was meant beyond doubt: `retry 2 then esclate`.
-pub(crate) fn meant_on_fail(text: &str) -> Option<String> {
+fn meant_on_fail(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     if lower.contains(['-', '.', '"', '\'']) {
         return None;
@@ -244,30 +260,34 @@ pub(crate) fn whole(text: &str) -> Option<i64> {
 }
 
 /// Reads `true` or `false` (A19: also as text).
-pub(crate) fn flag(text: &str) -> Option<bool> {
+pub(crate) fn flag(text: &str) -> Result<bool, Unread> {
     match text.trim() {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Unread::new("`true` or `false` was expected", "write `true` or `false`")),
     }
 }
 
-/// Reads a duration as seconds, at least one (D10); a number without a unit counts seconds.
-pub(crate) fn seconds(text: &str) -> Option<u64> {
+/// Reads a duration in whole seconds, at least one (D10); a number without a unit counts seconds.
+pub(crate) fn seconds(text: &str) -> Result<Duration, Unread> {
+    const YEAR: u64 = 366 * 86_400;
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let amount: u64 = text[..digits].parse().ok()?;
-    let milliseconds = match &text[digits..] {
-        "ms" => Some(amount),
-        "s" | "" => amount.checked_mul(1_000),
-        "m" => amount.checked_mul(60_000),
-        "h" => amount.checked_mul(3_600_000),
-        "d" => amount.checked_mul(86_400_000),
+    let unit = match &text[digits..] {
+        "ms" => Some(1),
+        "s" | "" => Some(1_000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
         _ => None,
-    }?;
-    const YEAR: u64 = 366 * 86_400;
-    let seconds = milliseconds.div_ceil(1_000);
-    (1..=YEAR).contains(&seconds).then_some(seconds)
+    };
+    let milliseconds =
+        text[..digits].parse::<u64>().ok().zip(unit).and_then(|(amount, unit)| amount.checked_mul(unit));
+    let seconds = milliseconds.map(|milliseconds| milliseconds.div_ceil(1_000));
+    seconds.filter(|seconds| (1..=YEAR).contains(seconds)).map(Duration::from_secs).ok_or_else(|| {
+        let help = "write a number and a unit of time: `250ms`, `900s`, `15m`, `2h`, `1d`";
+        Unread::new("a duration was expected", help)
+    })
 }
 
 /// Reads `24 h, then reject`.
@@ -277,7 +297,7 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
         return Err(Unread::new("it does not say what follows when nobody answers", DEADLINE));
     };
     let time = time.trim().trim_end_matches(',').trim_end();
-    let after = duration(time).map_err(|unread| Unread { help: DEADLINE.to_owned(), ..unread }.of(time))?;
+    let after = duration(time).map_err(|unread| Unread { help: DEADLINE.to_owned(), ..unread })?;
     let word = word.trim();
     let Some(answer) = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word) else {
         let shown = crate::text::escape(word);
@@ -285,7 +305,7 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
             Some(near) => format!("`{shown}` is not an answer; did you mean `{near}`?"),
             None => format!("no ask is answered with `{shown}` because nobody answered it"),
         };
-        return Err(Unread::new(why, DEADLINE).of(word));
+        return Err(Unread::new(why, DEADLINE));
     };
     Ok(AskDeadline { after, answer })
 }
@@ -293,6 +313,58 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
 /// Writes the deadline of an ask as authors do.
 pub fn ask_deadline_words(deadline: AskDeadline) -> String {
     format!("{}, then {}", duration_words(deadline.after), deadline.answer.word())
+}
+
+/// Reads `file:PATH` or `topic:NAME`.
+pub(crate) fn subscription(text: &str) -> Result<Subscription, Unread> {
+    let help = "write `file:` and a path relative to the workspace, or `topic:` and a name";
+    let unread = |why: String, help: String| {
+        let meant = meant_subscription(text).map(|meant| (meant, true));
+        Unread { code: Code::P206, meant, ..Unread::new(why, help) }
+    };
+    let Some((kind, name)) = text.split_once(':') else {
+        let shown = crate::text::escape(text);
+        let why = if text.is_empty() {
+            "the subscription is empty".to_owned()
+        } else {
+            format!("`{shown}` has no kind")
+        };
+        let meant = meant_subscription(text);
+        let kinded =
+            meant.map(|meant| format!("write the kind before it: `{}`", crate::text::escape(&meant)));
+        return Err(unread(why, kinded.unwrap_or_else(|| help.to_owned())));
+    };
+    let name = name.trim();
+    match kind.trim().to_lowercase().as_str() {
+        "file" if name.is_empty() => Err(unread("`file:` names no path".to_owned(), help.to_owned())),
+        "topic" if name.is_empty() => Err(unread("`topic:` names no topic".to_owned(), help.to_owned())),
+        "file" => Ok(Subscription::File { path: name.strip_prefix("./").unwrap_or(name).to_owned() }),
+        "topic" => Ok(Subscription::Topic { name: name.to_owned() }),
+        other => {
+            let near = did_you_mean(other, ["file", "topic"]);
+            let help = near.map_or(help.to_owned(), |near| format!("did you mean `{near}:`?"));
+            Err(unread(format!("`{}:` is not a kind of subscription", crate::text::escape(other)), help))
+        }
+    }
+}
+
+// A path without its kind, or a kind with a slip in it.
+fn meant_subscription(text: &str) -> Option<String> {
+    let Some((kind, name)) = text.split_once(':') else {
+        let is_path = text.contains(['/', '.']) && !text.contains(char::is_whitespace);
+        return is_path.then(|| format!("file:{text}"));
+    };
+    let name = name.trim();
+    let near = did_you_mean(kind.trim(), ["file", "topic"]).filter(|_| !name.is_empty())?;
+    Some(format!("{near}:{name}"))
+}
+
+/// Writes a subscription as authors do.
+pub(crate) fn subscription_words(subscription: &Subscription) -> String {
+    match subscription {
+        Subscription::File { path } => format!("file:{path}"),
+        Subscription::Topic { name } => format!("topic:{name}"),
+    }
 }
 
 /// A time as it was written.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use planctl_engine::condition::Condition;
 use planctl_engine::{
-    AskDeadline, Backoff, ChildApproval, Fidelity, JoinPolicy, Level, Priority, Subscription, WorkKind,
+    AskDeadline, Backoff, ChildApproval, Fidelity, JoinPolicy, Level, On, Priority, Subscription, WorkKind,
 };
 
 use crate::syntax::condition::{self, Reading};
-use crate::syntax::values::{self, OnFail, WorkspaceMode};
+use crate::syntax::values::{self, OnFail, Unread, WorkspaceMode};
+use crate::text::near::nearest;
 use crate::text::{Span, Spanned};
 
 /// The value of a field, if the field is there: its words stay, so that writers repeat what the author wrote.
@@ -17,19 +17,24 @@ pub struct Written<T>(Option<Box<Words<T>>>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Words<T> {
+    /// The place of the field's name; that of the words where it has none.
+    name: Span,
     text: Spanned<String>,
-    /// Nothing where the words are blank, where nothing follows from them (`block` of a library, H-33), and where they can't
-    /// be read, which the reader of the language reports.
+    /// Nothing where the words are blank, and where they can't be read.
     value: Option<T>,
 }
 
-/// A value that the dialect of DOT has a form for.
+/// A value of a field.
 pub trait FieldValue: Sized {
     /// The form of its words.
     const FORM: ValueForm;
 
-    /// Reads the words.
-    fn read(text: &str) -> Option<Self>;
+    /// Reads the words, by the form that the field gives them.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they are no such value.
+    fn read(text: &str, form: ValueForm) -> Result<Self, Unread>;
 
     /// Gives the parts that have places of their own the place of the words.
     fn at(self, _words: Span) -> Self {
@@ -52,16 +57,10 @@ pub enum ValueForm {
     Whole(i64, i64),
     /// `true` or `false`.
     Flag,
-    /// A duration (D10).
-    Duration,
-    /// The policy for a failure: `**on_fail:**` of plans, or a word of library entries.
-    Policy,
-    /// A time, and an answer that stops: `24 h, then reject`.
-    AskDeadline,
-    /// `file:` and `topic:` references, between commas or on lines.
-    References,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Words with a grammar of their own.
+    Phrase,
 }
 
 impl<T> Default for Written<T> {
@@ -73,21 +72,36 @@ impl<T> Default for Written<T> {
 impl<T> Written<T> {
     /// Makes the field of words that were read elsewhere.
     pub(crate) fn with_words(text: Spanned<String>, value: Option<T>) -> Written<T> {
-        Written(Some(Box::new(Words { text, value })))
+        Written(Some(Box::new(Words { name: text.span, text, value })))
     }
 
-    /// Reads the words of a field.
-    pub fn read(text: Spanned<String>) -> Written<T>
+    /// Reads the words of a field by their form. Words that can't be read stay, without a value.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they can't be read.
+    pub(crate) fn read(&mut self, name: Span, text: Spanned<String>, form: ValueForm) -> Result<(), Unread>
     where
         T: FieldValue,
     {
-        let value = if text.value.trim().is_empty() { None } else { T::read(&text.value) };
+        let is_blank = text.value.trim().is_empty();
+        let read = (!is_blank).then(|| T::read(&text.value, form)).transpose();
+        let (value, unread) = read.map_or_else(|unread| (None, Err(unread)), |value| (value, Ok(())));
         let value = value.map(|value| value.at(text.span));
-        Written::with_words(text, value)
+        *self = Written(Some(Box::new(Words { name, text, value })));
+        unread
+    }
+
+    /// Returns the field, or that of others where it is not there.
+    pub(crate) fn or(self, other: &Written<T>) -> Written<T>
+    where
+        T: Clone,
+    {
+        Written(self.0.or_else(|| other.0.clone()))
     }
 
     /// Makes the field of a value that was read elsewhere.
-    pub fn of(value: Spanned<T>) -> Written<T>
+    pub(crate) fn of(value: Spanned<T>) -> Written<T>
     where
         T: FieldWords,
     {
@@ -98,6 +112,11 @@ impl<T> Written<T> {
     /// Returns the words; nothing where they are blank.
     pub fn text(&self) -> Option<&Spanned<String>> {
         self.raw().filter(|text| !text.value.trim().is_empty())
+    }
+
+    /// Returns the place of the field's name, and its words; nothing where they are blank.
+    pub(crate) fn named(&self) -> Option<(Span, &Spanned<String>)> {
+        Some((self.0.as_ref()?.name, self.text()?))
     }
 
     /// Returns the words, be they blank.
@@ -142,11 +161,19 @@ pub(crate) trait Placed {
 impl<T: FieldValue> Placed for Written<T> {
     fn forget_places(&mut self) {
         let Some(words) = &mut self.0 else { return };
-        words.text.span = Span::default();
+        (words.name, words.text.span) = <_>::default();
         words.value = words.value.take().map(|value| value.at(Span::default()));
         if T::FORM != ValueForm::Text {
             words.text.value.clear();
         }
+    }
+}
+
+impl Written<condition::Read> {
+    /// Returns the condition with its place; nothing of one that can't be read.
+    pub(crate) fn condition(&self) -> Option<Spanned<Reading>> {
+        let Spanned { value, span } = self.spanned()?;
+        Some(Spanned::new(value.ok()?, span))
     }
 }
 
@@ -171,9 +198,13 @@ impl<T: FieldWords + Clone> Written<Vec<Spanned<T>>> {
 impl<T: FieldValue> FieldValue for Vec<Spanned<T>> {
     const FORM: ValueForm = T::FORM;
 
-    fn read(text: &str) -> Option<Self> {
-        let read = entries(text).filter_map(T::read);
-        Some(read.map(|entry| Spanned::new(entry, Span::default())).collect())
+    fn read(text: &str, form: ValueForm) -> Result<Self, Unread> {
+        let is_one = entries(text).nth(1).is_none();
+        let entry = |entry| {
+            let read = T::read(entry, form).map(|value| Spanned::new(value, Span::default()));
+            read.map_err(|unread| Unread { meant: unread.meant.filter(|_| is_one), ..unread })
+        };
+        entries(text).map(entry).collect()
     }
 
     fn at(mut self, words: Span) -> Self {
@@ -190,13 +221,14 @@ impl<T: FieldWords> FieldWords for Vec<Spanned<T>> {
 
 impl From<Spanned<String>> for Written<Text> {
     fn from(text: Spanned<String>) -> Written<Text> {
-        Written::read(text)
+        let value = (!text.value.trim().is_empty()).then_some(Text);
+        Written::with_words(text, value)
     }
 }
 
 impl From<Option<Spanned<String>>> for Written<Text> {
     fn from(text: Option<Spanned<String>>) -> Written<Text> {
-        text.map(Written::read).unwrap_or_default()
+        text.map(Written::from).unwrap_or_default()
     }
 }
 
@@ -251,9 +283,9 @@ macro_rules! values {
         impl FieldValue for $type {
             const FORM: ValueForm = $form;
 
-            fn read(text: &str) -> Option<$type> {
-                let read: fn(&str) -> Option<$type> = $read;
-                read(text)
+            fn read(text: &str, form: ValueForm) -> Result<$type, Unread> {
+                let read: fn(&str, ValueForm) -> Result<$type, Unread> = $read;
+                read(text, form)
             }
         }
 
@@ -267,25 +299,58 @@ macro_rules! values {
 }
 
 values! {
-    Text: ValueForm::Text, |_| Some(Text);
-    bool: ValueForm::Flag, values::flag, bool::to_string;
-    u8: ValueForm::Whole(0, 255), |text| values::whole(text)?.try_into().ok(), u8::to_string;
-    u16: ValueForm::Whole(0, 65_535), |text| values::whole(text)?.try_into().ok(), u16::to_string;
-    u32: ValueForm::Whole(0, 4_294_967_295), |text| values::whole(text)?.try_into().ok(), u32::to_string;
-    Duration: ValueForm::Duration, |text| values::seconds(text).map(Duration::from_secs), |time| format!("{}s", time.as_secs());
-    OnFail: ValueForm::Policy, values::on_fail_of, OnFail::to_string;
-    AskDeadline: ValueForm::AskDeadline, |text| values::ask_deadline(text).ok(),
+    Text: ValueForm::Text, |text, form| word(text, form, |_| Some(Text));
+    bool: ValueForm::Flag, |text, _| values::flag(text), bool::to_string;
+    u8: ValueForm::Whole(0, 255), whole, u8::to_string;
+    u16: ValueForm::Whole(0, 65_535), whole, u16::to_string;
+    u32: ValueForm::Whole(0, 4_294_967_295), whole, u32::to_string;
+    i64: ValueForm::Whole(i64::MIN, i64::MAX), whole, i64::to_string;
+    Duration: ValueForm::Phrase, |text, _| values::seconds(text), |time| format!("{}s", time.as_secs());
+    OnFail: ValueForm::Phrase, |text, _| match text.trim() {
+        // H-33: a library's word for what is done where nothing is said.
+        "block" => Ok(OnFail::default()),
+        text => values::on_fail(text),
+    }, OnFail::to_string;
+    AskDeadline: ValueForm::Phrase, |text, _| values::ask_deadline(text),
         |deadline| values::ask_deadline_words(*deadline);
-    Condition: ValueForm::Text, |text| Some(condition::read(text).ok()?.condition), Condition::to_string;
-    Reading: ValueForm::Text, |text| condition::read(text).ok();
-    String: ValueForm::Text, |text| Some(text.to_owned()), String::clone;
-    Subscription: ValueForm::References, subscription, subscription_words;
-    Vec<String>: ValueForm::Text, |text| Some(entries(text).map(str::to_owned).collect()), |list| list.join("\n");
-    RetryPolicy: ValueForm::Word(&["none", "standard", "aggressive", "linear", "patient"]), |text| {
-        Backoff::from_word(text).map(|(backoff, retries)| RetryPolicy { backoff, retries })
+    condition::Read: ValueForm::Text, |text, _| Ok(condition::read(text));
+    String: ValueForm::Text, |text, _| Ok(text.to_owned()), String::clone;
+    Subscription: ValueForm::Phrase, |text, _| values::subscription(text), values::subscription_words;
+    Vec<String>: ValueForm::Text, |text, _| Ok(entries(text).map(str::to_owned).collect()), |list| list.join("\n");
+    RetryPolicy: ValueForm::Word(&["none", "standard", "aggressive", "linear", "patient"]), |text, form| {
+        word(text, form, |text| Backoff::from_word(text).map(|(backoff, retries)| RetryPolicy { backoff, retries }))
     };
     Fidelity: ValueForm::Word(&["full", "truncate", "compact", "summary:low", "summary:medium", "summary:high"]),
-        Fidelity::from_word, |fidelity| fidelity.word().to_owned();
+        |text, form| word(text, form, Fidelity::from_word), |fidelity| fidelity.word().to_owned();
+}
+
+fn whole<N: TryFrom<i64>>(text: &str, form: ValueForm) -> Result<N, Unread> {
+    let (least, most) = match form {
+        ValueForm::Whole(least, most) => (least, most),
+        ValueForm::Text | ValueForm::Flag | ValueForm::Word(_) | ValueForm::Phrase => (i64::MIN, i64::MAX),
+    };
+    let number = values::whole(text).filter(|number| (least..=most).contains(number));
+    number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| {
+        let why = format!("a whole number from {least} to {most} was expected");
+        Unread::new(why, format!("write a whole number from {least} to {most}"))
+    })
+}
+
+fn word<T>(text: &str, form: ValueForm, value: fn(&str) -> Option<T>) -> Result<T, Unread> {
+    let text = text.trim();
+    let words = match form {
+        ValueForm::Word(words) => words,
+        ValueForm::Text | ValueForm::Whole(..) | ValueForm::Flag | ValueForm::Phrase => &[],
+    };
+    let is_one = words.is_empty() || words.contains(&text);
+    value(text).filter(|_| is_one).ok_or_else(|| {
+        let near = nearest(text, words.iter().copied());
+        let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let help =
+            near.map_or(format!("the values are {list}"), |near| format!("did you mean `{}`?", near.word));
+        let meant = near.map(|near| (near.word.to_owned(), near.is_only));
+        Unread { meant, ..Unread::new("not one of its values", help) }
+    })
 }
 
 /// Entries, on lines or between commas.
@@ -293,34 +358,21 @@ fn entries(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty())
 }
 
-fn subscription(entry: &str) -> Option<Subscription> {
-    let (kind, name) = entry.split_once(':')?;
-    let name = name.trim().to_owned();
-    match kind.trim() {
-        "topic" => Some(Subscription::Topic { name }),
-        "file" => Some(Subscription::File { path: name }),
-        _ => None,
-    }
-}
-
-fn subscription_words(subscription: &Subscription) -> String {
-    match subscription {
-        Subscription::File { path } => format!("file:{path}"),
-        Subscription::Topic { name } => format!("topic:{name}"),
-    }
-}
-
 /// The words of each value; of several for one the first is written.
 macro_rules! words {
     ($($type:ident { $($value:ident $word:literal $(| $other:literal)*,)* })*) => {values! {$(
         $type: ValueForm::Word(&[$($word, $($other,)*)*]),
-            |text| match text { $($word $(| $other)* => Some($type::$value),)* _ => None },
+            |text, form| word(text, form, |text| match text {
+                $($word $(| $other)* => Some($type::$value),)*
+                _ => None,
+            }),
             |value| match value { $($type::$value => $word.to_owned(),)* };
     )*}};
 }
 
 words! {
     Priority { Low "low", Normal "normal", High "high", Urgent "urgent", }
+    On { Success "success", Fail "fail", Retry "retry", Exhaust "exhaust", Always "always", }
     WorkKind { Code "code", Review "review", }
     WorkspaceMode { Shared "shared", Worktree "worktree", }
     ChildApproval { Ask "ask", Inherit "inherit", }

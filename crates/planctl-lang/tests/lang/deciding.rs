@@ -23,7 +23,7 @@ impl Look for Files {
 }
 
 fn decided(script: &str, look: &dyn Look) -> Vec<String> {
-    deciding(script, look).all().map(str::to_owned).collect()
+    deciding(script, look).paths_and_patterns().map(str::to_owned).collect()
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_is_run_and_cannot_be_told_is_said() {
     ];
     for script in told {
         let found = deciding(script, &Unseen);
-        assert_eq!((found.untold.as_slice(), found.all().count()), (&[][..], 0), "{script}");
+        assert_eq!((found.untold.as_slice(), found.paths_and_patterns().count()), (&[][..], 0), "{script}");
     }
 }
 
@@ -242,7 +242,8 @@ fn what_a_tool_reads_by_itself_decides_too() {
             wrong.push_str(&format!("{script}: {path} is not fixed\n"));
         }
         let products = ["count", "deploy.sh", "deps.d", "count.c", "src/lib.rs", "lib/slug.js", "Cargo.lock"];
-        for path in products.iter().filter(|path| found.all().any(|glob| matches(glob, path))) {
+        for path in products.iter().filter(|path| found.paths_and_patterns().any(|glob| matches(glob, path)))
+        {
             if !(*path == "Cargo.lock" && script.contains("--locked")) {
                 wrong.push_str(&format!("{script}: {path} is protected\n"));
             }

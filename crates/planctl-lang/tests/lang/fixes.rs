@@ -219,3 +219,15 @@ fn d10_a_fence_behind_a_bullet_is_closed_with_its_own_signs_and_once() {
         assert!(findings(&mended).iter().all(|found| found.code != Code::P011), "{mended}");
     }
 }
+
+#[test]
+fn a_word_in_quotes_is_mended_in_quotes() {
+    let json = r#"{"title": "t", "steps": [{"name": "s", "action": "x", "contract": "test -s f", "fidelity": "sumary:low"}]}"#;
+    let dot = r#"digraph g { start a [prompt=x, contract="test -s f", fidelity="sumary:low"] exit start -> a -> exit }"#;
+    for (name, text) in [("plan.json", json), ("plan.dot", dot)] {
+        let source = Source::new(name, text);
+        let found = verify(&source, &facts(), &Levels::default()).diagnostics;
+        let mended = text.replace("sumary", "summary");
+        assert_eq!(apply_fixes(&source, &found, Reach::Safe), Some(mended), "{found:#?}");
+    }
+}

@@ -12,7 +12,7 @@ use super::collapse::collapsed;
 use super::parameter::{Parameter, coerced};
 use super::words::Wording;
 use super::{Candidate, Resolution, Resolver, Served, Source, entry_of, needs_capability};
-use crate::intents::{Intent, IntentKind, humanised, own_question};
+use crate::intents::{Intent, IntentKind, own_question, question_of};
 
 /// Verbs of intents that show a result.
 const SHOWING: [&str; 5] = ["show", "display", "print", "present", "output"];
@@ -205,7 +205,7 @@ struct Planning<'a> {
 impl Planning<'_> {
     fn add_intent(&mut self, intent: &Intent, all: &[Intent]) {
         if !needs_capability(intent) {
-            let question = humanised(intent.topic.as_deref().unwrap_or(&intent.text));
+            let question = question_of(intent.topic.as_deref().unwrap_or(&intent.text));
             self.push(intent, Action::Ask { question });
             return;
         }
@@ -496,9 +496,9 @@ fn question(parameter: &Parameter) -> String {
     let choices = parameter.choices.join(", ");
     match (own_question(&parameter.name), about.is_empty(), choices.is_empty()) {
         (Some(own), _, _) => own.to_owned(),
-        (None, true, true) => humanised(&parameter.name),
-        (None, false, true) => format!("{} ({about})", humanised(&parameter.name)),
-        (None, _, false) => format!("{} One of {choices}.", humanised(&parameter.name)),
+        (None, true, true) => question_of(&parameter.name),
+        (None, false, true) => format!("{} ({about})", question_of(&parameter.name)),
+        (None, _, false) => format!("{} One of {choices}.", question_of(&parameter.name)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use planctl_planner::{
     Answer, Breakdown, Considered, Decomposition, IntentGraph, IntentKind, NextPiece, Relation, Signal,
-    Strategy, Tool, humanised, topic,
+    Strategy, Tool, question_of, topic,
 };
 use serde_json::{Value, json};
 
@@ -181,11 +181,11 @@ fn an_answer_that_can_t_be_read_is_asked_for_three_times() {
 
 #[test]
 fn m_31_parameters_are_asked_for_in_words() {
-    assert_eq!(humanised("perPage"), "How many items per page? (e.g., 10, 25, 50)");
-    assert_eq!(humanised("state"), "Issue state: open, closed, or all?");
-    assert_eq!(humanised("labels"), "Labels to filter by (comma-separated, e.g., bug, enhancement)");
-    assert_eq!(humanised("assignee"), "Assignee username (or 'none' for unassigned)");
-    assert_eq!(humanised("sortOrder"), "Sort order?");
+    assert_eq!(question_of("perPage"), "How many items per page? (e.g., 10, 25, 50)");
+    assert_eq!(question_of("state"), "Issue state: open, closed, or all?");
+    assert_eq!(question_of("labels"), "Labels to filter by (comma-separated, e.g., bug, enhancement)");
+    assert_eq!(question_of("assignee"), "Assignee username (or 'none' for unassigned)");
+    assert_eq!(question_of("sortOrder"), "Sort order?");
 }
 
 #[test]

@@ -234,7 +234,9 @@ impl<'c> AnswerPrompt<'c> {
                     editing::insert_here(self.context, client, page, None, false).await?;
                     return Ok(Taken::Recorded);
                 }
-                let Some(given) = run::approval::accept_drift(&page.drift)? else { return Ok(Taken::Back) };
+                let Some(given) = run::approval::ask_about_drift(&page.drift)? else {
+                    return Ok(Taken::Back);
+                };
                 return self.record(client, ask, &Word::Approve, &given).await;
             }
             "edit" => {

@@ -5,7 +5,7 @@ use planctl_config::Config;
 use planctl_engine::Budget;
 use planctl_planner::{
     Breakdown, Capability, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Spending,
-    Strategy, Tool, Unanswered, humanised, serving,
+    Strategy, Tool, Unanswered, question_of, serving,
 };
 
 use serde_json::{Value, json};
@@ -283,7 +283,7 @@ fn intent(intent: &Intent, tools: &[Tool]) -> IntentView {
             IntentKind::Transform => "transform",
         }
         .to_owned(),
-        question: intent.topic.as_deref().filter(|_| intent.kind == IntentKind::Ask).map(humanised),
+        question: intent.topic.as_deref().filter(|_| intent.kind == IntentKind::Ask).map(question_of),
         needs: intent.needs.clone(),
         part_of: intent.part_of.clone(),
         tools: named.chain(found).collect(),

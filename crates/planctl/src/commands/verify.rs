@@ -68,7 +68,7 @@ async fn verify_and_report(
 ) -> Answer {
     let format = context.format(&FORMATS)?;
     let looked = verify_all(context, files, levels, prober).await?;
-    report::report(context, &looked, format)?;
+    report::print(context, &looked, format)?;
     Ok(worst_exit(&looked))
 }
 

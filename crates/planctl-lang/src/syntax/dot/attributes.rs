@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use planctl_engine::condition::Condition;
 use planctl_engine::{
-    AskDeadline, ChildApproval, Fidelity, JoinPolicy, Level, Priority, Subscription, WorkKind,
+    AskDeadline, ChildApproval, Fidelity, JoinPolicy, Level, On, Priority, Subscription, WorkKind,
 };
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::syntax::condition::Reading;
+use crate::syntax::condition;
 use crate::syntax::dot::syntax::{Attribute, Of};
-use crate::syntax::values::{self, OnFail, WorkspaceMode, flag, seconds, whole};
+use crate::syntax::values::{OnFail, Unread, WorkspaceMode, flag, whole};
 use crate::syntax::written::{
     ExitResult, FieldValue, Placed, RetryPolicy, Text, ValueForm, VerifyType, Written,
 };
@@ -33,13 +32,11 @@ pub(crate) struct AttributeSpec {
     pub left_out: Option<&'static str>,
 }
 
-const TESTS: ValueForm = ValueForm::Whole(1, TESTS_MAX as i64);
-const RETRIES: ValueForm = ValueForm::Whole(0, RETRIES_MAX as i64);
-const VISITS: ValueForm = ValueForm::Whole(1, 100);
-const PARALLEL: ValueForm = ValueForm::Whole(1, 64);
-
-/// The policies of library entries beside those of plans (H-32 to H-35).
-const POLICIES: [&str; 5] = ["warn", "block", "skip", "abort", "escalate"];
+/// The forms of numbers that have bounds.
+pub(crate) const TESTS: ValueForm = ValueForm::Whole(1, TESTS_MAX as i64);
+pub(crate) const RETRIES: ValueForm = ValueForm::Whole(0, RETRIES_MAX as i64);
+pub(crate) const VISITS: ValueForm = ValueForm::Whole(1, 100);
+pub(crate) const PARALLEL: ValueForm = ValueForm::Whole(1, 64);
 
 const HOOKS: &str = "a worker's own hooks are its own affair, and planctl runs nothing around its tools";
 const AUTO: &str = "no step passes because its worker says so: its contract decides";
@@ -61,6 +58,22 @@ const fn left_out(of: Of, name: &'static str, why: &'static str) -> AttributeSpe
 
 use Of::{Edge, Graph, Node};
 
+/// The attributes of a graph, a node or an edge.
+pub(crate) trait Attributes {
+    /// The kind of element.
+    const OF: Of;
+
+    /// Reads what is said under a name, if there is such an attribute.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it can't be read; its words stay.
+    fn read(&mut self, name: &str, key: Span, text: Spanned<String>) -> Result<(), Unread>;
+
+    /// Returns all of it, and what others say of which it says nothing (D15).
+    fn or(self, others: &Self) -> Self;
+}
+
 macro_rules! attributes {
     (@form $type:ty) => { <$type as FieldValue>::FORM };
     (@form $type:ty, $form:expr) => { $form };
@@ -77,15 +90,22 @@ macro_rules! attributes {
                 $(#[doc = concat!("`", $key, "`")] pub $field: Written<$type>,)*
             }
 
-            impl $name {
-                /// Reads what is said under a name, if there is such an attribute.
-                pub(crate) fn read(&mut self, key: &str, text: Spanned<String>) {
-                    match key {
-                        $($key => self.$field = Written::read(text),)*
-                        _ => {}
+            impl Attributes for $name {
+                const OF: Of = $of;
+
+                fn read(&mut self, name: &str, key: Span, text: Spanned<String>) -> Result<(), Unread> {
+                    match name {
+                        $($key => self.$field.read(key, text, attributes!(@form $type $(, $form)?)),)*
+                        _ => Ok(()),
                     }
                 }
 
+                fn or(self, other: &$name) -> $name {
+                    $name { $($field: self.$field.or(&other.$field),)* }
+                }
+            }
+
+            impl $name {
                 /// Returns what is said, by name, in the order of the names.
                 pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
                     let mut all = [$(($key, self.$field.raw())),*];
@@ -162,7 +182,7 @@ attributes! {
         "stack.child_dotfile" child_dotfile: Text,
         "stack.child_workdir" child_workdir: Text,
         "stack.child_approval" child_approval: ChildApproval,
-        "manager.stop_condition" stop_condition: Condition,
+        "manager.stop_condition" stop_condition: condition::Read,
         "manager.max_cycles" max_cycles: u16 = VISITS,
         // Section 2.1: planctl's own attributes.
         "contract" contract: Text,
@@ -187,7 +207,7 @@ attributes! {
         "command" command: Text,
         // The fields of steps in markdown.
         "needs" needs: Vec<String>,
-        "when" when: Reading,
+        "when" when: condition::Read,
         "work" work: WorkKind,
         // The keys of a library's entries (seeds 2 and 3).
         "description" description: Text,
@@ -198,20 +218,20 @@ attributes! {
         "verify.value" verify_value: Text,
     }
 
-    /// The attributes of an edge that say nothing of its way (A18).
+    /// The attributes of an edge (A17 to A19).
     Edge EdgeAttributes {
+        "label" label: Text,
+        "condition" condition: Text,
+        "weight" weight: i64 = ValueForm::Whole(-1_000_000, 1_000_000),
+        "loop_restart" loop_restart: bool,
+        "on" on: On,
         "fidelity" fidelity: Fidelity,
         "thread_id" thread_id: Text,
     }
 }
 
-/// The attributes that are no fields: those that say the way of an edge (A17, A19), and those that planctl does not follow.
-const OTHERS: &[AttributeSpec] = &[
-    known(Edge, "label", &[], ValueForm::Text),
-    known(Edge, "condition", &[], ValueForm::Text),
-    known(Edge, "weight", &[], ValueForm::Whole(-1_000_000, 1_000_000)),
-    known(Edge, "loop_restart", &[], ValueForm::Flag),
-    known(Edge, "on", &[], ValueForm::Word(&["success", "fail", "retry", "exhaust", "always"])),
+/// The attributes that planctl does not follow.
+const LEFT_OUT: &[AttributeSpec] = &[
     left_out(Graph, "tool_hooks.pre", HOOKS),
     left_out(Graph, "tool_hooks.post", HOOKS),
     left_out(Node, "auto_status", AUTO),
@@ -226,7 +246,7 @@ const OTHERS: &[AttributeSpec] = &[
 
 /// Returns every attribute that there is.
 fn all() -> impl Iterator<Item = &'static AttributeSpec> {
-    FIELDS.iter().chain(OTHERS)
+    FIELDS.iter().chain(LEFT_OUT)
 }
 
 impl GraphAttributes {
@@ -329,38 +349,71 @@ pub(crate) fn find(of: Of, key: &str) -> Option<&'static AttributeSpec> {
     all().find(|known| known.of == of && (known.name == key || known.aliases.contains(&key)))
 }
 
+/// Says whether a key is the name of an attribute that planctl uses.
+pub(super) fn is_own_name(of: Of, key: &str) -> bool {
+    find(of, key).is_some_and(|known| known.name == key)
+}
+
 // `contract.NAME` is one of several contracts (section 2.1).
 fn is_named_contract(of: Of, key: &str) -> bool {
     of == Of::Node && key.strip_prefix("contract.").is_some_and(|name| !name.is_empty())
 }
 
-/// Judges one attribute: its key, and its value by what the key's must be.
-pub(crate) fn check_attribute(of: Of, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
-    let key = attribute.key.value.as_str();
-    match find(of, key) {
-        Some(known) => value(known, attribute, found),
-        None if is_named_contract(of, key) || DRAWN.contains(&key) => {}
-        None => unknown(of, attribute, found),
+/// Reads one attribute, and reports what is wrong with its key or its value.
+pub(crate) fn read<A: Attributes>(
+    said: &mut A,
+    key: &Spanned<String>,
+    value: &Spanned<String>,
+    found: &mut Vec<Diagnostic>,
+) {
+    match find(A::OF, &key.value) {
+        Some(AttributeSpec { left_out: Some(why), .. }) => {
+            let message = format!("`{}` has no effect here", key.value);
+            let finding = Diagnostic::new(Code::P314, message).at(key.span.to(value.span), "");
+            found.push(finding.help(format!("delete it: {why}")));
+        }
+        Some(known) => {
+            let read = said.read(known.name, key.span, value.clone());
+            found.extend(read.err().map(|unread| refused(&key.value, value, unread)));
+        }
+        None if is_named_contract(A::OF, &key.value) || DRAWN.contains(&key.value.as_str()) => {}
+        None => unknown(A::OF, key, found),
+    }
+}
+
+fn refused(key: &str, value: &Spanned<String>, unread: Unread) -> Diagnostic {
+    let Spanned { value: text, span } = value;
+    let finding = if unread.code == Code::P015 {
+        let shown: String = text.chars().take(40).collect();
+        let message = format!("`{}` is not a value of `{key}`", escape(&shown));
+        Diagnostic::new(Code::P015, message).at(*span, unread.why)
+    } else {
+        Diagnostic::new(unread.code, unread.why).at(*span, "")
+    };
+    let finding = finding.help(unread.help);
+    let is_quoted = span.end - span.start > text.len();
+    match unread.meant {
+        Some((meant, is_only)) if is_quoted => finding.fix(*span, format!("\"{meant}\""), is_only),
+        Some((meant, is_only)) => finding.fix(*span, meant, is_only),
+        None => finding,
     }
 }
 
 // Unknown ones are kept (D21): other readers of the dialect have their own.
-fn unknown(of: Of, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
+fn unknown(of: Of, key: &Spanned<String>, found: &mut Vec<Diagnostic>) {
     if found.len() >= FINDINGS_MAX {
         return;
     }
-    let key = attribute.key.value.as_str();
+    let Spanned { value: key, span } = key;
     let of_same = all().filter(|known| known.of == of);
     let names = of_same.flat_map(|known| std::iter::once(known.name).chain(known.aliases.iter().copied()));
     let shown = escape(key);
     let message = format!("`{shown}` is not a known attribute of {}", plural(of));
-    let finding = Diagnostic::new(Code::P314, message).at(attribute.key.span, "");
+    let finding = Diagnostic::new(Code::P314, message).at(*span, "");
     found.push(match nearest(key, names) {
-        Some(near) => finding.help(format!("did you mean `{}`?", near.word)).fix(
-            attribute.key.span,
-            near.word,
-            near.is_only,
-        ),
+        Some(near) => {
+            finding.help(format!("did you mean `{}`?", near.word)).fix(*span, near.word, near.is_only)
+        }
         None => finding.level(Severity::Note).help("it is kept, and nothing follows from it"),
     });
 }
@@ -373,108 +426,14 @@ fn plural(of: Of) -> &'static str {
     }
 }
 
-fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
-    let (key, text) = (attribute.key.value.as_str(), attribute.value.value.as_str());
-    let span = attribute.value.span;
-    if let Some(why) = known.left_out {
-        let message = format!("`{}` has no effect here", key);
-        let finding = Diagnostic::new(Code::P314, message).at(attribute.key.span.to(span), "");
-        found.push(finding.help(format!("delete it: {why}")));
-        return;
-    }
-    // An empty value is as good as none, as in the dialect's own table of defaults.
-    if text.trim().is_empty() {
-        return;
-    }
-    let refused = |what: String, help: String| {
-        let message = format!("`{}` is not a value of `{}`", escape(&cut(text)), key);
-        Diagnostic::new(Code::P015, message).at(span, what).help(help)
-    };
-    match known.form {
-        ValueForm::Text => {}
-        ValueForm::Whole(least, most) if whole(text).is_none_or(|number| number < least || number > most) => {
-            let what = format!("a whole number from {least} to {most} was expected");
-            found.push(refused(what, format!("write a number from {least} to {most}")));
-        }
-        ValueForm::Flag if flag(text).is_none() => {
-            found.push(refused(
-                "`true` or `false` was expected".to_owned(),
-                "write `true` or `false`".to_owned(),
-            ));
-        }
-        ValueForm::Duration if seconds(text).is_none() => {
-            let help = "write a number and a unit of time: `250ms`, `900s`, `15m`, `2h`, `1d`";
-            found.push(refused("a duration was expected".to_owned(), help.to_owned()));
-        }
-        ValueForm::Word(words) if !words.contains(&text.trim()) => {
-            let near = nearest(text, words.iter().copied());
-            let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-            let help = near
-                .map_or(format!("the values are {list}"), |near| format!("did you mean `{}`?", near.word));
-            let finding = refused("not one of its values".to_owned(), help);
-            found.push(match near {
-                Some(near) => finding.fix(span, near.word, near.is_only),
-                None => finding,
-            });
-        }
-        ValueForm::Policy
-            if !POLICIES.contains(&text.trim()) && values::on_fail_of(text.trim()).is_none() =>
-        {
-            let near = nearest(text, POLICIES);
-            let help = near.map_or(
-                "write `retry(2), then escalate`, or one of escalate, abort, skip, warn".to_owned(),
-                |near| format!("did you mean `{}`?", near.word),
-            );
-            found.push(refused("nothing that can follow a failure".to_owned(), help));
-        }
-        ValueForm::AskDeadline => {
-            if let Err(unread) = values::ask_deadline(text) {
-                found.push(refused(unread.why, unread.help));
-            }
-        }
-        ValueForm::References => references(text, span, found),
-        ValueForm::Whole(..)
-        | ValueForm::Flag
-        | ValueForm::Duration
-        | ValueForm::Word(_)
-        | ValueForm::Policy => {}
-    }
-}
-
-fn references(text: &str, span: Span, found: &mut Vec<Diagnostic>) {
-    let entries = text.split(['\n', ',']).map(str::trim).filter(|entry| !entry.is_empty());
-    let mut wrong = entries.filter(|entry| {
-        let named = entry.strip_prefix("file:").or(entry.strip_prefix("topic:"));
-        named.is_none_or(|name| name.trim().is_empty())
-    });
-    if let Some(entry) = wrong.next() {
-        let message = format!("`{}` is not a subscription", escape(&cut(entry)));
-        let finding = Diagnostic::new(Code::P206, message).at(span, "");
-        found
-            .push(finding.help("write `file:` and a path, or `topic:` and a name, with commas between them"));
-    }
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(40).collect()
-}
-
 /// Returns a value as programs write it: a number or a flag as such, everything else as text.
 pub(crate) fn json_value(of: Of, key: &str, value: &str) -> serde_json::Value {
     let as_number = || whole(value).map(serde_json::Value::from);
-    let as_flag = || flag(value).map(serde_json::Value::from);
+    let as_flag = || flag(value).ok().map(serde_json::Value::from);
     let read = match find(of, key).map(|known| known.form) {
         Some(ValueForm::Whole(..)) => as_number(),
         Some(ValueForm::Flag) => as_flag(),
-        Some(
-            ValueForm::Text
-            | ValueForm::Duration
-            | ValueForm::Policy
-            | ValueForm::AskDeadline
-            | ValueForm::References
-            | ValueForm::Word(_),
-        )
-        | None => None,
+        Some(ValueForm::Text | ValueForm::Phrase | ValueForm::Word(_)) | None => None,
     };
     read.unwrap_or_else(|| serde_json::Value::from(value))
 }
@@ -496,26 +455,7 @@ pub(crate) fn place(attribute: &Attribute) -> Span {
     attribute.key.span.to(attribute.value.span)
 }
 
-/// Returns the other names of an attribute.
-pub(crate) fn aliases(of: Of, name: &str) -> impl Iterator<Item = &'static str> {
-    find(of, name).into_iter().flat_map(|known| known.aliases.iter().copied())
-}
-
 /// Returns the names of all attributes that planctl follows.
 pub(crate) fn known_names(of: Of) -> impl Iterator<Item = &'static str> {
     all().filter(move |known| known.of == of && known.left_out.is_none()).map(|known| known.name)
-}
-
-/// Judges a value that stands elsewhere than in DOT, under an attribute's name; returns the name that planctl uses.
-pub(crate) fn check_value_of(
-    of: Of,
-    key: &str,
-    key_span: Span,
-    value: &Spanned<String>,
-    found: &mut Vec<Diagnostic>,
-) -> Option<&'static str> {
-    let key = Spanned::new(key.to_owned(), key_span);
-    let attribute = Attribute { key, value: value.clone() };
-    check_attribute(of, &attribute, found);
-    find(of, &attribute.key.value).filter(|known| known.left_out.is_none()).map(|known| known.name)
 }

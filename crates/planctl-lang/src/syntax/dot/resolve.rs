@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::attributes::{self, class_of_label};
+use super::attributes::{self, Attributes, EdgeAttributes, GraphAttributes, NodeAttributes, class_of_label};
 use super::stylesheet::{self, Stylesheet};
 use super::syntax::{Attribute, Digraph, Of, Statement};
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::syntax::written::{Text, Written};
 use crate::text::limits::{EDGES_MAX, STEPS_MAX};
 use crate::text::{Span, Spanned};
 
@@ -15,24 +16,13 @@ const SHARED_BYTES_MAX: usize = 16 * 1024;
 /// The most classes that count for one node.
 const CLASSES_MAX: usize = 20;
 
-/// A value with its key's place.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Attr {
-    /// Where its key stands.
-    pub key: Span,
-    /// The value.
-    pub value: Spanned<String>,
-}
-
-type Attributes = BTreeMap<String, Rc<Attr>>;
-
 /// A DOT file with everything resolved that its text says in one place for many.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pipeline {
     /// The graph's name.
     pub name: Option<Spanned<String>>,
     /// The attributes of the graph (D16).
-    pub graph: BTreeMap<String, Rc<Attr>>,
+    pub graph: GraphAttributes,
     /// The nodes, in the order of their declarations.
     pub nodes: Vec<PipelineNode>,
     /// The edges, in the order of the text (D13, D20).
@@ -47,13 +37,15 @@ pub struct PipelineNode {
     /// All of its declaration.
     pub span: Span,
     /// The attributes of its own declarations.
-    pub own: BTreeMap<String, Rc<Attr>>,
+    pub own: NodeAttributes,
     /// The defaults that held where it was declared (D14).
-    pub defaults: Rc<BTreeMap<String, Rc<Attr>>>,
+    pub defaults: Rc<NodeAttributes>,
+    /// The contracts that have names, by these.
+    pub contracts: BTreeMap<String, Spanned<String>>,
     /// Its classes: those it names, and those of its subgraphs (D18, D19).
     pub classes: Vec<String>,
     /// The attributes of the stylesheet (T2).
-    pub styled: BTreeMap<&'static str, String>,
+    pub styled: NodeAttributes,
 }
 
 /// An edge with all that is said of it.
@@ -65,44 +57,27 @@ pub struct PipelineEdge {
     pub to: Spanned<String>,
     /// All of its statement.
     pub span: Span,
-    /// The attributes of its statement.
-    pub own: Rc<BTreeMap<String, Rc<Attr>>>,
-    /// The defaults that held there.
-    pub defaults: Rc<BTreeMap<String, Rc<Attr>>>,
+    /// The attributes of its statement, and the defaults that held there (D15).
+    pub attributes: Rc<EdgeAttributes>,
 }
 
 impl PipelineNode {
-    /// Returns what is said under a name or one of its aliases: by the node itself, else by defaults (D15).
-    pub fn get(&self, name: &str) -> Option<&Attr> {
-        said(Of::Node, &self.own, name).or_else(|| said(Of::Node, &self.defaults, name))
+    /// Returns everything that is said of it: by itself, else by defaults (D15), else by the stylesheet (T2).
+    pub fn attributes(&self) -> NodeAttributes {
+        self.own.clone().or(&self.defaults).or(&self.styled)
     }
-}
 
-impl PipelineEdge {
-    /// Returns what is said under a name: by the edge itself, else by defaults (D15).
-    pub fn get(&self, name: &str) -> Option<&Attr> {
-        said(Of::Edge, &self.own, name).or_else(|| said(Of::Edge, &self.defaults, name))
+    /// Returns a text that it says itself, else the defaults.
+    pub(crate) fn text(&self, field: fn(&NodeAttributes) -> &Written<Text>) -> Option<&Spanned<String>> {
+        field(&self.own).raw().or_else(|| field(&self.defaults).raw())
     }
-}
-
-impl Pipeline {
-    /// Returns what is said of the graph under a name or one of its aliases (A2).
-    pub fn get(&self, name: &str) -> Option<&Attr> {
-        said(Of::Graph, &self.graph, name)
-    }
-}
-
-fn said<'a>(of: Of, attributes: &'a Attributes, name: &str) -> Option<&'a Attr> {
-    let own = attributes.get(name);
-    let found = own.or_else(|| attributes::aliases(of, name).find_map(|alias| attributes.get(alias)));
-    found.map(Rc::as_ref)
 }
 
 /// The defaults and the cluster at a statement.
 #[derive(Clone, Default)]
 struct Scope {
-    node: Rc<Attributes>,
-    edge: Rc<Attributes>,
+    node: Rc<NodeAttributes>,
+    edge: Rc<EdgeAttributes>,
     classes: Rc<Vec<String>>,
 }
 
@@ -135,10 +110,10 @@ impl<'d> Resolver<'d> {
             match statement {
                 Statement::Defaults { of: Of::Graph, attributes, .. } => self.of_graph(attributes, is_top),
                 Statement::Defaults { of: Of::Node, attributes, .. } => {
-                    scope.node = self.defaults(Of::Node, &scope.node, attributes);
+                    scope.node = self.defaults(&scope.node, attributes);
                 }
                 Statement::Defaults { of: Of::Edge, attributes, .. } => {
-                    scope.edge = self.defaults(Of::Edge, &scope.edge, attributes);
+                    scope.edge = self.defaults(&scope.edge, attributes);
                 }
                 Statement::Assignment(attribute) => self.of_graph(std::slice::from_ref(attribute), is_top),
                 Statement::Node { name, attributes, span } => self.node(name, attributes, *span, &scope),
@@ -151,25 +126,15 @@ impl<'d> Resolver<'d> {
     fn of_graph(&mut self, attributes: &[Attribute], is_top: bool) {
         if is_top {
             let mut graph = std::mem::take(&mut self.pipeline.graph);
-            self.take(Of::Graph, attributes, &mut graph);
+            self.take(attributes, false, &mut graph);
             self.pipeline.graph = graph;
         }
     }
 
-    // Only attributes that planctl knows are inherited, so that unknown ones cost nothing.
-    fn defaults(&mut self, of: Of, outer: &Rc<Attributes>, attributes: &[Attribute]) -> Rc<Attributes> {
-        let mut said = Attributes::new();
-        self.take(of, attributes, &mut said);
-        let mut defaults = outer.as_ref().clone();
-        for (key, attr) in said {
-            let is_known = attributes::find(of, &key).is_some();
-            if attr.value.value.len() > SHARED_BYTES_MAX {
-                self.too_long(&key, attr.value.span);
-            } else if is_known {
-                defaults.insert(key, attr);
-            }
-        }
-        Rc::new(defaults)
+    fn defaults<A: Attributes + Default>(&mut self, outer: &Rc<A>, attributes: &[Attribute]) -> Rc<A> {
+        let mut said = A::default();
+        self.take(attributes, true, &mut said);
+        Rc::new(said.or(outer))
     }
 
     fn too_long(&mut self, key: &str, span: Span) {
@@ -180,23 +145,28 @@ impl<'d> Resolver<'d> {
         );
     }
 
-    // Judges attributes and adds them; of one key the last counts, as in Graphviz.
-    fn take(&mut self, of: Of, attributes: &[Attribute], into: &mut Attributes) {
+    // Reads attributes; of one key the last counts, as in Graphviz. A long value is read where nothing else shares it.
+    fn take<A: Attributes>(&mut self, attributes: &[Attribute], is_shared: bool, into: &mut A) {
         let mut here: BTreeMap<&str, &Attribute> = BTreeMap::new();
-        for attribute in attributes {
-            attributes::check_attribute(of, attribute, &mut self.found);
-            let key = attribute.key.value.as_str();
-            if let Some(before) = here.insert(key, attribute)
-                && before.value.value != attribute.value.value
+        // The dialect's own name counts before those that others have for it.
+        let (own, others): (Vec<_>, Vec<_>) =
+            attributes.iter().partition(|attribute| attributes::is_own_name(A::OF, &attribute.key.value));
+        for attribute in others.into_iter().chain(own) {
+            let Attribute { key, value } = attribute;
+            if is_shared && value.value.len() > SHARED_BYTES_MAX {
+                self.too_long(&key.value, value.span);
+                continue;
+            }
+            attributes::read(into, key, value, &mut self.found);
+            if let Some(before) = here.insert(&key.value, attribute)
+                && before.value.value != value.value
             {
-                let message = format!("`{key}` is given twice");
+                let message = format!("`{}` is given twice", key.value);
                 let twice = Diagnostic::new(Code::P009, message).level(Severity::Warning);
                 let twice = twice.at(attributes::place(attribute), "this one counts");
                 self.found
                     .push(twice.at(attributes::place(before), "given here first").help("keep one of them"));
             }
-            let attr = Attr { key: attribute.key.span, value: attribute.value.clone() };
-            into.insert(key.to_owned(), Rc::new(attr));
         }
     }
 
@@ -213,18 +183,24 @@ impl<'d> Resolver<'d> {
                 self.pipeline.nodes.push(PipelineNode {
                     name: name.clone(),
                     span,
-                    own: Attributes::new(),
+                    own: NodeAttributes::default(),
                     defaults: Rc::clone(&scope.node),
+                    contracts: BTreeMap::new(),
                     classes: Vec::new(),
-                    styled: BTreeMap::new(),
+                    styled: NodeAttributes::default(),
                 });
                 at
             }
         };
         let mut own = std::mem::take(&mut self.pipeline.nodes[at].own);
-        self.take(Of::Node, attributes, &mut own);
+        self.take(attributes, false, &mut own);
         let node = &mut self.pipeline.nodes[at];
         node.own = own;
+        for Attribute { key, value } in attributes {
+            if let Some(name) = key.value.strip_prefix("contract.") {
+                node.contracts.insert(name.to_owned(), value.clone());
+            }
+        }
         for class in scope.classes.iter() {
             if node.classes.len() < CLASSES_MAX && !node.classes.contains(class) {
                 node.classes.push(class.clone());
@@ -233,22 +209,10 @@ impl<'d> Resolver<'d> {
     }
 
     fn edges(&mut self, ends: &[Vec<Spanned<String>>], attributes: &[Attribute], span: Span, scope: &Scope) {
-        let mut own = Attributes::new();
-        self.take(Of::Edge, attributes, &mut own);
-        let many = ends.len() > 2 || ends.iter().any(|end| end.len() > 1);
-        if many {
-            let long: Vec<String> = own
-                .iter()
-                .filter(|(_, attr)| attr.value.value.len() > SHARED_BYTES_MAX)
-                .map(|(key, _)| key.clone())
-                .collect();
-            for key in long {
-                if let Some(attr) = own.remove(&key) {
-                    self.too_long(&key, attr.value.span);
-                }
-            }
-        }
-        let own = Rc::new(own);
+        let is_shared = ends.len() > 2 || ends.iter().any(|end| end.len() > 1);
+        let mut own = EdgeAttributes::default();
+        self.take(attributes, is_shared, &mut own);
+        let attributes = Rc::new(own.or(&scope.edge));
         for pair in ends.windows(2) {
             let [from, to] = pair else { continue };
             for from in from {
@@ -260,8 +224,7 @@ impl<'d> Resolver<'d> {
                         from: from.clone(),
                         to: to.clone(),
                         span,
-                        own: Rc::clone(&own),
-                        defaults: Rc::clone(&scope.edge),
+                        attributes: Rc::clone(&attributes),
                     });
                 }
             }
@@ -278,20 +241,19 @@ impl<'d> Resolver<'d> {
 
     // T1, T2: after all is read, before anything is judged.
     fn style(&mut self) {
-        let sheet = match self.pipeline.get("model_stylesheet") {
-            Some(attr) => stylesheet::read(&attr.value.clone(), &mut self.found),
+        let sheet = match self.pipeline.graph.model_stylesheet.raw() {
+            Some(text) => stylesheet::read(text, &mut self.found),
             None => Stylesheet::default(),
         };
         for node in &mut self.pipeline.nodes {
-            let named = node.get("class").map(|attr| attr.value.value.clone()).unwrap_or_default();
+            let named = node.text(|said| &said.class).map(|class| class.value.clone()).unwrap_or_default();
             for class in named.split([',', ' ']).map(str::trim).filter(|class| !class.is_empty()) {
                 if node.classes.len() < CLASSES_MAX && !node.classes.iter().any(|known| known == class) {
                     node.classes.push(class.to_owned());
                 }
             }
-            let shape = node.get("shape").map_or("box", |attr| attr.value.value.as_str()).to_owned();
-            let styled = sheet.of(&node.name.value, &shape, &node.classes);
-            node.styled = styled.into_iter().filter(|(property, _)| node.get(property).is_none()).collect();
+            let shape = node.text(|said| &said.shape).map_or("box", |shape| &shape.value);
+            node.styled = sheet.of(&node.name, shape, &node.classes);
         }
     }
 }

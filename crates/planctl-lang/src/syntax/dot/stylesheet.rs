@@ -6,7 +6,9 @@ use winnow::combinator::{alt, preceded};
 use winnow::prelude::*;
 use winnow::token::take_while;
 
+use super::attributes::NodeAttributes;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::written::{Text, Written};
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 
@@ -30,8 +32,8 @@ enum Selector {
 
 impl Stylesheet {
     /// Returns what the rules set for a node: a name beats a class, a class a shape, and all of them `*`; later wins ties.
-    pub(super) fn of(&self, name: &str, shape: &str, classes: &[String]) -> BTreeMap<&'static str, String> {
-        let mut set: BTreeMap<&'static str, String> = BTreeMap::new();
+    pub(super) fn of(&self, name: &Spanned<String>, shape: &str, classes: &[String]) -> NodeAttributes {
+        let mut set: BTreeMap<&'static str, &String> = BTreeMap::new();
         let mut apply = |selectors: Vec<Selector>| {
             let mut latest: BTreeMap<&'static str, &(usize, String)> = BTreeMap::new();
             for rule in selectors.iter().filter_map(|selector| self.rules.get(selector)) {
@@ -42,13 +44,21 @@ impl Stylesheet {
                     }
                 }
             }
-            set.extend(latest.into_iter().map(|(property, (_, value))| (property, value.clone())));
+            set.extend(latest.into_iter().map(|(property, (_, value))| (property, value)));
         };
         apply(vec![Selector::All]);
         apply(vec![Selector::Shape(shape.to_owned())]);
         apply(classes.iter().cloned().map(Selector::Class).collect());
-        apply(vec![Selector::Name(name.to_owned())]);
-        set
+        apply(vec![Selector::Name(name.value.clone())]);
+        let said = |property| -> Written<Text> {
+            set.get(property).map(|value| Spanned::new((*value).clone(), name.span)).into()
+        };
+        NodeAttributes {
+            llm_model: said("llm_model"),
+            llm_provider: said("llm_provider"),
+            reasoning_effort: said("reasoning_effort"),
+            ..NodeAttributes::default()
+        }
     }
 }
 

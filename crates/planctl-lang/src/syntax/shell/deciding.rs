@@ -29,8 +29,8 @@ impl Deciding {
         }
     }
 
-    /// Returns all names and patterns.
-    pub fn all(&self) -> impl Iterator<Item = &str> {
+    /// Returns all of them.
+    pub fn paths_and_patterns(&self) -> impl Iterator<Item = &str> {
         self.kept.union(&self.fixed).map(String::as_str)
     }
 }

@@ -5,9 +5,8 @@ use planctl_engine::On;
 
 use super::json::{name_of, scalar, span_of};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::dot::{Of, check_value_of, names_of};
+use crate::syntax::dot::{EdgeAttributes, Of, names_of, read_attribute};
 use crate::syntax::source::Source;
-use crate::syntax::values;
 use crate::syntax::written::{VerifyType, Written};
 use crate::text::limits::RETRIES;
 use crate::text::limits::{EDGES_MAX, STEPS_MAX};
@@ -125,9 +124,9 @@ impl Reader<'_> {
             if key != "label"
                 && names_of(Of::Graph).any(|name| name == key)
                 && let Some(value) = self.scalar(&format!("`{key}`"), &property.value)
-                && let Some(name) = check_value_of(Of::Graph, key, name_of(property), &value, &mut self.found)
             {
-                workflow.attributes.read(name, value);
+                let key = Spanned::new(key.to_owned(), name_of(property));
+                read_attribute(&mut workflow.attributes, &key, &value, &mut self.found);
             }
         }
     }
@@ -332,9 +331,8 @@ impl Reader<'_> {
                 "a text, a number, a flag or a list of texts",
             );
         };
-        if let Some(name) = check_value_of(Of::Node, alias, key_span, &text, &mut self.found) {
-            node.attributes.read(name, text);
-        }
+        let key = Spanned::new(alias.to_owned(), key_span);
+        read_attribute(&mut node.attributes, &key, &text, &mut self.found);
     }
 
     fn verify(&mut self, value: &Value<'_>, node: &mut NodeTree) {
@@ -343,10 +341,9 @@ impl Reader<'_> {
         };
         self.keys("`verify`", object, &["type", "value"]);
         for (key, name) in [("type", "verify.type"), ("value", "verify.value")] {
-            if let Some(text) = self.text(object, key)
-                && let Some(name) = check_value_of(Of::Node, name, text.span, &text, &mut self.found)
-            {
-                node.attributes.read(name, text);
+            if let Some(text) = self.text(object, key) {
+                let name = Spanned::new(name.to_owned(), text.span);
+                read_attribute(&mut node.attributes, &name, &text, &mut self.found);
             }
         }
         let NodeAttributes { verify_type, verify_value, .. } = &node.attributes;
@@ -418,19 +415,15 @@ impl Reader<'_> {
             self.condition(&text, &mut tree);
         }
         tree.label = self.text(object, "label");
+        let mut said = EdgeAttributes::default();
         for key in ["weight", "loop_restart", "fidelity", "thread_id"] {
             let property = object.properties.iter().find(|property| property.name.as_str() == key);
             let Some(property) = property else { continue };
             let Some(value) = self.scalar(&format!("`{key}`"), &property.value) else { continue };
-            let Some(name) = check_value_of(Of::Edge, key, name_of(property), &value, &mut self.found) else {
-                continue;
-            };
-            match name {
-                "weight" => tree.weight = values::whole(&value.value).unwrap_or(0),
-                "loop_restart" => tree.loop_restart = values::flag(&value.value).unwrap_or(false),
-                name => tree.attributes.read(name, value),
-            }
+            let key = Spanned::new(key.to_owned(), name_of(property));
+            read_attribute(&mut said, &key, &value, &mut self.found);
         }
+        tree.say(&said);
         tree
     }
 

@@ -1,13 +1,11 @@
 //! Reads `**name:** value` lines and what follows them up to the next field.
 
-use std::time::Duration;
-
 use super::Reader;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::syntax::markdown::LineKind;
 use crate::syntax::source::Source;
-use crate::syntax::values;
-use crate::syntax::written::{FieldWords, Written};
+use crate::syntax::values::Unread;
+use crate::syntax::written::{FieldWords, ValueForm, Written};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
 
@@ -179,41 +177,60 @@ impl Reader<'_> {
         entries
     }
 
-    /// Reads a whole number between bounds.
-    pub(super) fn number<N: TryFrom<u64> + FieldWords>(
+    /// Reads a number, or a word of a list in any case.
+    pub(super) fn read<T: FieldWords>(
         &mut self,
         known: Field,
         value: &Spanned<String>,
-        least: u64,
-        most: u64,
-    ) -> Written<N> {
-        let digits = value.value.bytes().all(|byte| byte.is_ascii_digit());
-        let number =
-            value.value.parse::<u64>().ok().filter(|number| digits && (least..=most).contains(number));
-        match number.and_then(|number| N::try_from(number).ok()) {
-            Some(number) => Written::of(Spanned::new(number, value.span)),
-            None => {
-                let message = format!("`{}` is not a value of `**{}:**`", escape(&value.value), known.word());
-                let help = format!("write a whole number from {least} to {most}");
-                self.report_value(known, Diagnostic::new(Code::P015, message).at(value.span, "").help(help));
+        form: ValueForm,
+    ) -> Written<T> {
+        let read = T::read(&value.value.to_lowercase(), form).map_err(|unread| Unread {
+            why: format!("`{}` is not a value of `**{}:**`", escape(&value.value), known.word()),
+            ..unread
+        });
+        self.field(known, value, read)
+    }
+
+    /// Reads a value with a grammar of its own.
+    pub(super) fn phrase<T: FieldWords>(
+        &mut self,
+        known: Field,
+        value: &Spanned<String>,
+        read: Result<T, Unread>,
+    ) -> Written<T> {
+        let read = read.map_err(|unread| Unread {
+            why: format!("`**{}:**` can't be read: {}", known.word(), unread.why),
+            ..unread
+        });
+        self.field(known, value, read)
+    }
+
+    fn field<T: FieldWords>(
+        &mut self,
+        known: Field,
+        value: &Spanned<String>,
+        read: Result<T, Unread>,
+    ) -> Written<T> {
+        match read {
+            Ok(read) => Written::of(Spanned::new(read, value.span)),
+            Err(unread) => {
+                self.report_unread_value(known, value, unread);
                 Written::default()
             }
         }
     }
 
-    /// Reads a duration in seconds.
-    pub(super) fn duration(&mut self, known: Field, value: &Spanned<String>) -> Written<Duration> {
-        match values::duration(&value.value) {
-            Ok(duration) => Written::of(Spanned::new(duration, value.span)),
-            Err(unread) => {
-                let message = format!("`**{}:**` can't be read: {}", known.word(), unread.why);
-                self.report_value(
-                    known,
-                    Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help),
-                );
-                Written::default()
-            }
-        }
+    /// Reports why a value can't be read, at the part that can't.
+    pub(super) fn report_unread_value(&mut self, known: Field, value: &Spanned<String>, unread: Unread) {
+        let Span { start, end } = value.span;
+        let at =
+            unread.part.map_or(value.span, |part| Span::new(start + part.start, (start + part.end).min(end)));
+        let refused = Diagnostic::new(unread.code, unread.why).at(at, "").help(unread.help);
+        let refused = match unread.meant {
+            Some((meant, is_only)) => refused.fix(value.span, meant, is_only),
+            None => refused,
+        };
+        self.report_value(known, refused);
     }
 
     /// Reports a value that can't be read, so that the field counts as given.

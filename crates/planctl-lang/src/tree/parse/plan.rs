@@ -1,15 +1,14 @@
 //! Reads the fields of the plan's head.
 
-use planctl_engine::{AskDeadline, Budget, Priority, RedFirst};
+use planctl_engine::{Budget, Priority, RedFirst};
 
 use super::field::{RawField, is_separator};
-use super::step::with_near;
 use super::{Reader, budget};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::dot::{PARALLEL, VISITS};
 use crate::syntax::markdown::LineKind;
 use crate::syntax::values;
-use crate::syntax::written::{FieldValue as _, Written};
-use crate::text::near::nearest;
+use crate::syntax::written::FieldValue as _;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
 
@@ -26,12 +25,18 @@ impl Reader<'_> {
             return self.report_empty(known, field);
         };
         match known {
-            Field::Priority => self.tree.head.priority = self.priority(&value),
+            Field::Priority => self.tree.head.priority = self.read(known, &value, Priority::FORM).spanned(),
             Field::RedFirst => self.tree.head.red_first = self.red_first(&value),
-            Field::MaxVisits => self.tree.head.attributes.max_visits = self.number(known, &value, 1, 100),
-            Field::StaleAfter => self.tree.head.attributes.stale_after = self.duration(known, &value),
-            Field::AskDeadline => self.tree.head.attributes.ask_deadline = self.ask_deadline(&value),
-            Field::Parallel => self.tree.head.attributes.max_parallel = self.number(known, &value, 1, 64),
+            Field::MaxVisits => self.tree.head.attributes.max_visits = self.read(known, &value, VISITS),
+            Field::StaleAfter => {
+                self.tree.head.attributes.stale_after =
+                    self.phrase(known, &value, values::duration(&value.value))
+            }
+            Field::AskDeadline => {
+                self.tree.head.attributes.ask_deadline =
+                    self.phrase(known, &value, values::ask_deadline(&value.value))
+            }
+            Field::Parallel => self.tree.head.attributes.max_parallel = self.read(known, &value, PARALLEL),
             // These belong to steps, or were read above.
             Field::Context
             | Field::Budget
@@ -122,19 +127,6 @@ impl Reader<'_> {
         lines
     }
 
-    /// Reads how long an ask waits, and the answer after that.
-    pub(super) fn ask_deadline(&mut self, value: &Spanned<String>) -> Written<AskDeadline> {
-        match values::ask_deadline(&value.value) {
-            Ok(deadline) => Written::of(Spanned::new(deadline, value.span)),
-            Err(unread) => {
-                let message = format!("`**ask_deadline:**` can't be read: {}", unread.why);
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(unread.help);
-                self.report_value(Field::AskDeadline, refused);
-                Written::default()
-            }
-        }
-    }
-
     /// Reads what is asked of contracts before the work.
     pub(super) fn red_first(&mut self, value: &Spanned<String>) -> Option<Spanned<RedFirst>> {
         let word = value.value.to_lowercase();
@@ -146,20 +138,5 @@ impl Reader<'_> {
             self.report_value(Field::RedFirst, refused);
         }
         policy.map(|policy| Spanned::new(policy, value.span))
-    }
-
-    fn priority(&mut self, value: &Spanned<String>) -> Option<Spanned<Priority>> {
-        let word = value.value.to_lowercase();
-        let Some(priority) = Priority::read(&word) else {
-            let message = format!("`{}` is not a priority", escape(&word));
-            let near = nearest(&word, ["low", "normal", "high", "urgent"]);
-            let help = near.map_or("write low, normal, high or urgent".into(), |near| {
-                format!("did you mean `{}`?", near.word)
-            });
-            let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
-            self.found.push(with_near(refused, value.span, near));
-            return None;
-        };
-        Some(Spanned::new(priority, value.span))
     }
 }

@@ -1,13 +1,13 @@
 //! Reads the fields of a step.
 
-use planctl_engine::{ChildApproval, Subscription, WorkKind};
+use planctl_engine::{ChildApproval, WorkKind};
 
 use super::field::RawField;
 use super::{Reader, heading};
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
-use crate::syntax::dot::NodeAttributes;
-use crate::syntax::values;
-use crate::syntax::written::Written;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::dot::{NodeAttributes, RETRIES, TESTS, VISITS};
+use crate::syntax::values::{self, Unread};
+use crate::syntax::written::{FieldValue as _, ValueForm, Written};
 use crate::text::near::{Nearest, nearest};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::workflow::{Kind, NamedContract, NodeTree, ToolFields};
@@ -85,17 +85,20 @@ impl Reader<'_> {
             Field::Tool => self.tool_fields().tool = Some(value),
             Field::Plan => self.say(|said| said.child_dotfile = value.into()),
             Field::Folder => self.say(|said| said.child_workdir = value.into()),
-            Field::Approval => self.take_approval(value),
+            Field::Approval => {
+                let approval = self.read(known, &value, ChildApproval::FORM);
+                self.say(|said| said.child_approval = approval);
+            }
             Field::Kind => self.take_kind(value),
             Field::Intent => self.on_step(|step| step.intent = Some(value)),
             Field::OnFail => self.take_on_fail(value),
             Field::ExitCode => self.take_exit_code_field(value),
             Field::Timeout => {
-                let limit = self.duration(known, &value);
+                let limit = self.phrase(known, &value, values::duration(&value.value));
                 self.say(|said| said.timeout = limit);
             }
             Field::ContractTimeout => {
-                let limit = self.duration(known, &value);
+                let limit = self.phrase(known, &value, values::duration(&value.value));
                 self.say(|said| said.contract_timeout = limit);
             }
             Field::Guard => self.take_guard(value),
@@ -105,25 +108,28 @@ impl Reader<'_> {
                 self.on_step(|step| step.node.red_first = policy);
             }
             Field::AskDeadline => {
-                let deadline = self.ask_deadline(&value);
+                let deadline = self.phrase(known, &value, values::ask_deadline(&value.value));
                 self.say(|said| said.ask_deadline = deadline);
             }
             Field::MaxRetries => {
-                let number = self.number(known, &value, 0, u64::from(crate::text::limits::RETRIES_MAX));
+                let number = self.read(known, &value, RETRIES);
                 self.say(|said| said.max_retries = number);
             }
             Field::MaxVisits => {
-                let number = self.number(known, &value, 1, 100);
+                let number = self.read(known, &value, VISITS);
                 self.say(|said| said.max_visits = number);
             }
             Field::MinTests => {
-                let number = self.number(known, &value, 1, u64::from(crate::text::limits::TESTS_MAX));
+                let number = self.read(known, &value, TESTS);
                 self.say(|said| said.min_tests = number);
             }
             Field::Needs => self.take_needs(value),
-            Field::When => self.say(|said| said.when = Written::read(value)),
+            Field::When => self.say(|said| drop(said.when.read(value.span, value, ValueForm::Text))),
             Field::Gate => self.on_step(|step| step.gate = Some(value)),
-            Field::Workspace => self.take_workspace(value),
+            Field::Workspace => {
+                let mode = self.read(known, &value, WorkspaceMode::FORM);
+                self.say(|said| said.workspace = mode);
+            }
             Field::Status => self.on_step(|step| step.status = Some(value)),
             Field::Task
             | Field::Contract
@@ -223,17 +229,8 @@ impl Reader<'_> {
         match values::on_fail(&value.value) {
             Ok(policy) => self.say(|said| said.on_fail = Written::with_words(value, Some(policy))),
             Err(unread) => {
-                let message = format!("`**on_fail:**` can't be read: {}", unread.why);
-                let at = unread
-                    .part
-                    .and_then(|part| value.value.to_ascii_lowercase().find(&part).map(|at| (at, part)));
-                let at = at.map_or(value.span, |(at, part)| {
-                    Span::new(value.span.start + at, value.span.start + at + part.len())
-                });
-                let meant = values::meant_on_fail(&value.value);
-                let help = meant.as_ref().map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
-                let refused = Diagnostic::new(Code::P015, message).at(at, "").help(help + &unread.help);
-                self.report_value(Field::OnFail, with_meant(refused, value.span, meant.as_deref()));
+                let why = format!("`**on_fail:**` can't be read: {}", unread.why);
+                self.report_unread_value(Field::OnFail, &value, Unread { why, ..unread });
             }
         }
     }
@@ -251,41 +248,6 @@ impl Reader<'_> {
                 let refused =
                     Diagnostic::new(Code::P015, message).at(value.span, "").help("write `yes` or `no`");
                 self.report_value(Field::Guard, refused);
-            }
-        }
-    }
-
-    fn take_workspace(&mut self, value: Spanned<String>) {
-        let mode = match value.value.to_lowercase().as_str() {
-            "shared" => Some(WorkspaceMode::Shared),
-            "worktree" => Some(WorkspaceMode::Worktree),
-            _ => None,
-        };
-        match mode {
-            Some(mode) => self.say(|said| said.workspace = Written::of(Spanned::new(mode, value.span))),
-            None => {
-                let message = format!("`{}` is not a value of `**workspace:**`", escape(&value.value));
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
-                let refused = refused.help("write `shared` or `worktree`");
-                let near = nearest(&value.value, ["shared", "worktree"]);
-                self.report_value(Field::Workspace, with_near(refused, value.span, near));
-            }
-        }
-    }
-
-    fn take_approval(&mut self, value: Spanned<String>) {
-        match ChildApproval::from_word(&value.value.to_lowercase()) {
-            Some(approval) => {
-                self.say(|said| said.child_approval = Written::of(Spanned::new(approval, value.span)));
-            }
-            None => {
-                let message = format!("`{}` is not a value of `**approval:**`", escape(&value.value));
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
-                let refused = refused.help(
-                    "write `ask`, or `inherit` where whoever approves this plan approves that one, too",
-                );
-                let near = nearest(&value.value, ["ask", "inherit"]);
-                self.report_value(Field::Approval, with_near(refused, value.span, near));
             }
         }
     }
@@ -328,14 +290,9 @@ impl Reader<'_> {
         }
         let mut read = Vec::with_capacity(entries.len());
         for entry in entries {
-            match read_subscription(&entry.value) {
+            match values::subscription(&entry.value) {
                 Ok(subscription) => read.push(Spanned::new(subscription, entry.span)),
-                Err((message, help)) => {
-                    let refused = Diagnostic::new(Code::P206, message).at(entry.span, "").help(help);
-                    let meant = meant_subscription(&entry.value);
-                    let refused = with_meant(refused, entry.span, meant.as_deref());
-                    self.report_value(Field::Subscriptions, refused);
-                }
+                Err(unread) => self.report_unread_value(Field::Subscriptions, &entry, unread),
             }
         }
         self.say(|said| said.subscriptions = Written::list(&read));
@@ -370,55 +327,10 @@ pub(super) fn place_work(node: &mut NodeTree) {
     }
 }
 
-/// Attaches what was meant beyond doubt.
-pub(super) fn with_meant(diagnostic: Diagnostic, span: Span, meant: Option<&str>) -> Diagnostic {
-    match meant {
-        Some(meant) => diagnostic.fix(span, meant, true),
-        None => diagnostic,
-    }
-}
-
 /// Attaches the known word that is near, safe where no other is as near.
 pub(super) fn with_near(diagnostic: Diagnostic, span: Span, near: Option<Nearest<'_>>) -> Diagnostic {
     match near {
         Some(near) => diagnostic.fix(span, near.word, near.is_only),
         None => diagnostic,
-    }
-}
-
-// A path without its kind, or a kind with a slip in it.
-fn meant_subscription(text: &str) -> Option<String> {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        let is_path = text.contains(['/', '.']) && !text.contains(char::is_whitespace);
-        return is_path.then(|| format!("file:{text}"));
-    };
-    let rest = rest.trim();
-    let near = did_you_mean(scheme.trim(), ["file", "topic"]).filter(|_| !rest.is_empty())?;
-    Some(format!("{near}:{rest}"))
-}
-
-fn read_subscription(text: &str) -> Result<Subscription, (String, String)> {
-    let help = "write `file:` and a path relative to the workspace, or `topic:` and a name".to_owned();
-    let Some((scheme, rest)) = text.split_once(':') else {
-        let shown = escape(text);
-        let why = if text.is_empty() {
-            "the subscription is empty".to_owned()
-        } else {
-            format!("`{shown}` has no kind")
-        };
-        let help = meant_subscription(text)
-            .map_or(help, |meant| format!("write the kind before it: `{}`", escape(&meant)));
-        return Err((why, help));
-    };
-    let rest = rest.trim();
-    match scheme.trim().to_lowercase().as_str() {
-        "file" if rest.is_empty() => Err(("`file:` names no path".to_owned(), help)),
-        "topic" if rest.is_empty() => Err(("`topic:` names no topic".to_owned(), help)),
-        "file" => Ok(Subscription::File { path: rest.strip_prefix("./").unwrap_or(rest).to_owned() }),
-        "topic" => Ok(Subscription::Topic { name: rest.to_owned() }),
-        other => {
-            let near = did_you_mean(other, ["file", "topic"]).map(|near| format!("did you mean `{near}:`?"));
-            Err((format!("`{}:` is not a kind of subscription", escape(other)), near.unwrap_or(help)))
-        }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn conditions(shape: &Shape<'_>) -> Vec<Asked> {
     // Graphs of other languages have their conditions on edges.
     for (at, node) in shape.workflow.nodes.iter().enumerate().filter(|_| shape.language.is_none()) {
         // One that can't be read was reported.
-        let Some(Spanned { value: reading, span }) = node.attributes.when.spanned() else { continue };
+        let Some(Spanned { value: reading, span }) = node.attributes.when.condition() else { continue };
         let place = |clause: &Span| Span::new(span.start + clause.start, span.start + clause.end);
         let clauses = reading.clauses.iter().map(place).collect();
         all.push(Asked { condition: reading.condition, span, clauses, by: Some(at), is_before: true });

@@ -150,7 +150,7 @@ impl Made {
 
 /// Returns the condition under which a step applies; one that can't be read was reported.
 fn when(node: &NodeTree) -> Option<Spanned<Condition>> {
-    let when = node.attributes.when.spanned()?;
+    let when = node.attributes.when.condition()?;
     Some(Spanned::new(when.value.condition, when.span)).filter(|when| !when.value.is_always())
 }
 

@@ -6,8 +6,9 @@ use planctl_engine::{
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
+use crate::syntax::condition::Reading;
 use crate::syntax::dot::{EdgeAttributes, NodeAttributes};
-use crate::syntax::written::{ExitResult, FieldWords, Text, VerifyType, Written};
+use crate::syntax::written::{ExitResult, FieldWords, RetryPolicy, Text, VerifyType, Written};
 use crate::text::{Span, Spanned};
 use crate::tree::WorkspaceMode;
 
@@ -59,17 +60,18 @@ fn list<T: FieldWords + Clone>(entries: &[T]) -> Written<Vec<Spanned<T>>> {
 fn node_tree(node: &Node) -> NodeTree {
     let mut tree = NodeTree::new(name(node.id.as_str()), Span::at(0), plain(kind_of(&node.kind)));
     if node.title != node.id.as_str() {
-        tree.attributes.label = Written::read(name(&node.title));
+        tree.attributes.label = name(&node.title).into();
     }
     let said = &mut tree.attributes;
     if let Some(profile) = &node.profile {
         say_profile(profile, said);
     }
-    let waits = ["standard", "aggressive", "linear", "patient"].into_iter().find(|word| {
-        node.backoff.is_some() && Backoff::from_word(word).is_some_and(|(own, _)| own == node.backoff)
+    let waits = ["standard", "aggressive", "linear", "patient"].into_iter().find_map(|word| {
+        let (backoff, retries) = Backoff::from_word(word).filter(|(own, _)| own == &node.backoff)?;
+        Some(Written::with_words(name(word), Some(RetryPolicy { backoff, retries })))
     });
     said.ask_deadline = value(node.ask_deadline);
-    said.retry_policy = waits.map(|word| Written::read(name(word))).unwrap_or_default();
+    said.retry_policy = waits.filter(|_| node.backoff.is_some()).unwrap_or_default();
     match &node.kind {
         NodeKind::Task(task) => {
             say_task(task, said);
@@ -148,7 +150,8 @@ fn say_sub_plan(plan: &SubPlan, said: &mut NodeAttributes) {
     said.child_workdir = text_of(&plan.folder);
     said.child_approval = value(Some(plan.approval).filter(|approval| *approval == ChildApproval::Inherit));
     if let Some(until) = &plan.until {
-        said.stop_condition = value(until.clone());
+        let reading = Reading { condition: until.clone(), ..Reading::default() };
+        said.stop_condition = Written::with_words(name(&until.to_string()), Some(Ok(reading)));
         said.max_cycles = value(plan.cycles);
     }
 }
@@ -185,7 +188,11 @@ fn more_than_none(count: u16) -> Written<u16> {
 fn edge_tree(edge: &Edge) -> EdgeTree {
     let carry = edge.carry.as_deref().cloned().unwrap_or_default();
     EdgeTree {
-        attributes: EdgeAttributes { fidelity: value(carry.fidelity), thread_id: text_of(&carry.thread) },
+        attributes: EdgeAttributes {
+            fidelity: value(carry.fidelity),
+            thread_id: text_of(&carry.thread),
+            ..EdgeAttributes::default()
+        },
         condition: edge.when.clone().map(plain),
         label: edge.label.as_deref().map(name),
         weight: i64::from(edge.weight),

@@ -9,10 +9,8 @@ use super::tool_calls::with_command;
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition;
-use crate::syntax::dot::{Of, Pipeline, PipelineEdge, PipelineNode, names_of};
+use crate::syntax::dot::{EdgeAttributes, Pipeline, PipelineEdge, PipelineNode};
 use crate::syntax::source::Source;
-use crate::syntax::values;
-use crate::syntax::written::Written;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 
@@ -31,14 +29,13 @@ pub(super) const SHAPES: [(&str, Kind); 9] = [
 
 /// Makes the tree of a pipeline.
 pub(super) fn workflow(source: &Source, pipeline: &Pipeline, found: &mut Vec<Diagnostic>) -> Workflow {
-    let mut workflow = Workflow { name: pipeline.name.clone(), ..Workflow::default() };
-    workflow.title = pipeline.get("label").map(|attr| attr.value.clone());
-    for name in names_of(Of::Graph) {
-        if let Some(attr) = pipeline.get(name) {
-            workflow.attributes.read(name, attr.value.clone());
-        }
-    }
-    workflow.nodes = pipeline.nodes.iter().map(|node| tree_of(node, found)).collect();
+    let mut workflow = Workflow {
+        name: pipeline.name.clone(),
+        title: pipeline.graph.label.raw().cloned(),
+        attributes: pipeline.graph.clone(),
+        ..Workflow::default()
+    };
+    workflow.nodes = pipeline.nodes.iter().map(|node| tree_of(source, node, found)).collect();
     workflow.nodes.iter_mut().for_each(|node| with_command(node, found));
     let mut read: BTreeMap<Span, Option<condition::Reading>> = BTreeMap::new();
     for edge in &pipeline.edges {
@@ -50,46 +47,39 @@ pub(super) fn workflow(source: &Source, pipeline: &Pipeline, found: &mut Vec<Dia
     workflow
 }
 
-fn tree_of(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> NodeTree {
+fn tree_of(source: &Source, node: &PipelineNode, found: &mut Vec<Diagnostic>) -> NodeTree {
     let kind = kind(node, found);
     if kind.value == Kind::Decision {
-        idle(node, found);
+        idle(source, node, found);
     }
     let mut tree = NodeTree::new(node.name.clone(), node.span, kind);
-    for name in names_of(Of::Node) {
-        if let Some(attr) = node.get(name) {
-            tree.attributes.read(name, attr.value.clone());
-        }
-    }
-    for (property, value) in &node.styled {
-        tree.attributes.read(property, Spanned::new(value.clone(), node.name.span));
-    }
+    tree.attributes = node.attributes();
     tree.classes.clone_from(&node.classes);
-    tree.contracts = contracts(node);
+    let unnamed = tree.attributes.contract.text().map(|command| (None, command));
+    let named = node.contracts.iter().map(|(name, command)| (Some(name.clone()), command));
+    let contracts = unnamed.into_iter().chain(named).filter(|(_, command)| !command.value.trim().is_empty());
+    tree.contracts =
+        contracts.map(|(name, command)| NamedContract { name, command: command.clone() }).collect();
     tree
 }
 
-/// Attributes about how work is done, and how often: they have no effect where no work is.
-const OF_WORK: [&str; 8] = [
-    "contract",
-    "llm_model",
-    "model",
-    "llm_provider",
-    "reasoning_effort",
-    "profile",
-    "max_retries",
-    "retry_policy",
-];
-
-// A decision routes what came in, or what its command says (DOT B7). Defaults are meant for other nodes.
-fn idle(node: &PipelineNode, found: &mut Vec<Diagnostic>) {
-    for key in OF_WORK {
-        let Some(attr) = node.own.get(key).filter(|attr| !attr.value.value.trim().is_empty()) else {
-            continue;
-        };
-        let message = format!("`{key}` of the decision `{}` has no effect", escape(&node.name.value));
-        let finding =
-            Diagnostic::new(Code::P321, message).at(attr.key.to(attr.value.span), "nobody works here");
+// Attributes about how work is done, and how often, have no effect where no work is: a decision routes what came in, or what
+// its command says (DOT B7). Defaults are meant for other nodes.
+fn idle(source: &Source, node: &PipelineNode, found: &mut Vec<Diagnostic>) {
+    let own = &node.own;
+    let of_work = [
+        own.contract.named(),
+        own.llm_model.named(),
+        own.llm_provider.named(),
+        own.reasoning_effort.named(),
+        own.profile.named(),
+        own.max_retries.named(),
+        own.retry_policy.named(),
+    ];
+    for (key, value) in of_work.into_iter().flatten() {
+        let name = source.slice(key).trim_matches('"');
+        let message = format!("`{name}` of the decision `{}` has no effect", escape(&node.name.value));
+        let finding = Diagnostic::new(Code::P321, message).at(key.to(value.span), "nobody works here");
         found.push(finding.help(
             "with a `prompt` the node is work: an agent does it, its `contract` decides, and the edges route that; \
              `command=\"COMMAND\"` lets a command decide without an agent",
@@ -97,25 +87,16 @@ fn idle(node: &PipelineNode, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn contracts(node: &PipelineNode) -> Vec<NamedContract> {
-    let unnamed = node.get("contract").map(|attr| NamedContract { name: None, command: attr.value.clone() });
-    let named = node.own.iter().filter_map(|(key, attr)| {
-        let name = key.strip_prefix("contract.")?.to_owned();
-        Some(NamedContract { name: Some(name), command: attr.value.clone() })
-    });
-    unnamed.into_iter().chain(named).filter(|contract| !contract.command.value.trim().is_empty()).collect()
-}
-
 // S9: a known type, then the shape, then the name, then work for an agent.
 fn kind(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> Spanned<Kind> {
-    if let Some(attr) = node.get("type").filter(|attr| !attr.value.value.is_empty()) {
-        match Kind::from_word(&attr.value.value) {
-            Some(kind) => return Spanned::new(refined(node, kind), attr.value.span),
-            None => unknown_type(&attr.value, found),
+    if let Some(word) = node.text(|said| &said.type_name).filter(|word| !word.value.is_empty()) {
+        match Kind::from_word(&word.value) {
+            Some(kind) => return Spanned::new(refined(node, kind), word.span),
+            None => unknown_type(word, found),
         }
     }
-    let own = node.own.get("shape").map(|attr| &attr.value);
-    let default = || node.get("shape").map(|attr| &attr.value);
+    let own = node.own.shape.raw();
+    let default = || node.text(|said| &said.shape);
     let by_name = match node.name.value.as_str() {
         "start" | "Start" => Some(Kind::Start),
         "exit" | "Exit" | "end" | "End" => Some(Kind::Exit),
@@ -163,14 +144,13 @@ fn unknown_type(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
 
 // Section 2.4: a hexagon that escalates, a node that only records the state; a diamond that works.
 fn refined(node: &PipelineNode, kind: Kind) -> Kind {
-    let is_said = |key: &str| node.own.get(key).is_some_and(|attr| !attr.value.value.trim().is_empty());
-    let is_checkpoint = node.own.get("checkpoint").is_some_and(|attr| attr.value.value == "true");
-    if kind == Kind::Human && is_said("escalate") {
+    let own = &node.own;
+    if kind == Kind::Human && own.escalate.is_said() {
         Kind::Escalate
-    } else if kind == Kind::Decision && is_said("prompt") && !is_said("command") {
+    } else if kind == Kind::Decision && own.prompt.is_said() && !own.command.is_said() {
         // B7: somebody is told what to do, so it is work, and its contract's verdict is what the edges route.
         Kind::Task
-    } else if kind == Kind::Task && is_checkpoint {
+    } else if kind == Kind::Task && own.checkpoint.is(&true) {
         Kind::Checkpoint
     } else {
         kind
@@ -183,37 +163,26 @@ fn edge_of(
     read: &mut BTreeMap<Span, Option<condition::Reading>>,
     found: &mut Vec<Diagnostic>,
 ) -> EdgeTree {
-    let condition = edge.get("condition").filter(|attr| !attr.value.value.trim().is_empty());
+    let EdgeAttributes { label, condition, on, .. } = edge.attributes.as_ref();
+    let condition = condition.text();
     let mut tree = EdgeTree::new(
         edge.from.clone(),
         edge.to.clone(),
         edge.span,
         Spanned::new(if condition.is_some() { On::Always } else { On::Success }, edge.span),
     );
-    if let Some(attr) = edge.get("on")
-        && let Some(on) = on_named(&attr.value.value)
-    {
-        tree.on = Spanned::new(on, attr.value.span);
-    }
-    if let Some(attr) = condition {
+    tree.on = on.spanned().unwrap_or(tree.on);
+    if let Some(value) = condition {
         // One condition may be that of many edges; it is read once.
-        let value = &attr.value;
         let reading = read.entry(value.span).or_insert_with(|| read_condition(source, value, found));
         let mut condition = reading.as_ref().map(|reading| reading.condition.clone()).unwrap_or_default();
-        if edge.get("on").is_some() {
+        if on.raw().is_some() {
             condition = without_outcome(condition, tree.on.value);
         }
         say_condition(&mut tree, Spanned::new(condition, value.span));
     }
-    tree.label = edge.get("label").map(|attr| attr.value.clone()).filter(|label| !label.value.is_empty());
-    tree.weight = edge.get("weight").and_then(|attr| values::whole(&attr.value.value)).unwrap_or(0);
-    tree.loop_restart =
-        edge.get("loop_restart").and_then(|attr| values::flag(&attr.value.value)).unwrap_or(false);
-    for name in ["fidelity", "thread_id"] {
-        if let Some(attr) = edge.get(name) {
-            tree.attributes.read(name, attr.value.clone());
-        }
-    }
+    tree.label = label.raw().filter(|label| !label.value.is_empty()).cloned();
+    tree.say(&edge.attributes);
     tree
 }
 
@@ -276,44 +245,28 @@ pub(crate) fn read_condition(
     value: &Spanned<String>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<condition::Reading> {
-    match condition::read(&value.value) {
-        Ok(reading) => {
-            report_double_sign(source, value, &reading, found);
-            Some(reading)
-        }
-        Err(refused) => {
-            let (place, is_exact) = inner_place(source, value);
-            found.push(refused.finding(place, is_exact));
-            None
-        }
-    }
+    let read = condition::read(&value.value);
+    judge_condition(source, value, &read, found);
+    read.ok()
 }
 
-/// Reports what is wrong with a condition that was read with its field.
+/// Reports what is wrong with a condition that was read.
 pub(super) fn judge_condition(
     source: &Source,
-    said: &Written<condition::Reading>,
-    found: &mut Vec<Diagnostic>,
-) {
-    match (said.text(), said.value()) {
-        (Some(text), Some(reading)) => report_double_sign(source, text, reading, found),
-        // One that can't be read is read again for the reason.
-        (Some(text), None) => drop(read_condition(source, text, found)),
-        (None, _) => {}
-    }
-}
-
-fn report_double_sign(
-    source: &Source,
     value: &Spanned<String>,
-    reading: &condition::Reading,
+    read: &condition::Read,
     found: &mut Vec<Diagnostic>,
 ) {
     let (place, is_exact) = inner_place(source, value);
-    if let Some(sign) = reading.double_signs.first().filter(|_| is_exact) {
-        let span = Span::new(place.start + sign.start, place.start + sign.end);
-        let drift = Diagnostic::new(Code::P005, "conditions compare with `=`").at(span, "");
-        found.push(drift.level(Severity::Warning).fix(span, "=", true));
+    match read {
+        Ok(reading) => {
+            if let Some(sign) = reading.double_signs.first().filter(|_| is_exact) {
+                let span = Span::new(place.start + sign.start, place.start + sign.end);
+                let drift = Diagnostic::new(Code::P005, "conditions compare with `=`").at(span, "");
+                found.push(drift.level(Severity::Warning).fix(span, "=", true));
+            }
+        }
+        Err(refused) => found.push(refused.clone().finding(place, is_exact)),
     }
 }
 

@@ -57,7 +57,11 @@ pub(crate) fn nodes(
     let nodes = tree.steps.iter().map(|step| step.node.clone());
     let (nodes, templates): (Vec<NodeTree>, Vec<NodeTree>) = nodes.partition(|node| node.number.is_some());
     // The steps that a template becomes say their conditions anew.
-    nodes.iter().for_each(|node| judge_condition(source, &node.attributes.when, found));
+    for when in nodes.iter().map(|node| &node.attributes.when) {
+        if let (Some(text), Some(read)) = (when.text(), when.value()) {
+            judge_condition(source, text, read, found);
+        }
+    }
     (nodes, templates)
 }
 
@@ -311,7 +315,7 @@ pub(crate) struct Mention {
 /// Returns what the lines of `## Flow` and the conditions of steps name, in the order of the text.
 pub(crate) fn mentions(source: &Source, tree: &PlanTree) -> Vec<Mention> {
     let mut numbers: BTreeMap<Span, (u32, bool)> = BTreeMap::new();
-    let conditions = tree.steps.iter().filter_map(|step| step.node.attributes.when.spanned());
+    let conditions = tree.steps.iter().filter_map(|step| step.node.attributes.when.condition());
     conditions.for_each(|when| numbers.extend(mentioned(&when)));
     // An edge that can't be read is left to the verification of the plan.
     for line in flow(source, tree, &mut Vec::new()) {

@@ -11,6 +11,7 @@ use super::{folders, sub_plans};
 use crate::syntax::source::Source;
 use crate::syntax::written::Written;
 use crate::text::{Spanned, yaml_text};
+use crate::tree::OnFail;
 use crate::tree::parse::parse;
 
 /// A graph as a plan.
@@ -186,7 +187,7 @@ fn step(
         ("timeout", said.timeout.text()),
     ];
     // `block` of a library (H-33) stands for the policy of a plan that says none.
-    let on_fail = said.on_fail.text().filter(|_| said.on_fail.value().is_some());
+    let on_fail = said.on_fail.text().filter(|_| !said.on_fail.is(&OnFail::default()));
     let fields_after = [
         ("judge_by", said.judge_by.text()),
         ("on_fail", on_fail),

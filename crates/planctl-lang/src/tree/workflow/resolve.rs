@@ -79,7 +79,7 @@ fn role(node: &NodeTree) -> Option<Spanned<String>> {
 /// Returns what becomes of a node that fails: as its policy says, and where the run may go on without it.
 fn policy(node: &NodeTree) -> Option<Spanned<OnFail>> {
     let NodeAttributes { on_fail, allow_partial, required, .. } = &node.attributes;
-    let policy = on_fail.spanned();
+    let policy = on_fail.spanned().filter(|policy| policy.value != OnFail::default());
     // R6 and H-37: a partial success, and a node that is not required, settle as warned.
     let partial = allow_partial.spanned().filter(|flag| flag.value);
     let lenient = partial.or_else(|| required.spanned().filter(|flag| !flag.value));

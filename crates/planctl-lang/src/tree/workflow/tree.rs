@@ -249,6 +249,14 @@ impl EdgeTree {
         }
     }
 
+    /// Takes the attributes that mean the same in each language.
+    pub(crate) fn say(&mut self, said: &EdgeAttributes) {
+        self.weight = said.weight.value().copied().unwrap_or(0);
+        self.loop_restart = said.loop_restart.is(&true);
+        let (fidelity, thread_id) = (said.fidelity.clone(), said.thread_id.clone());
+        self.attributes = EdgeAttributes { fidelity, thread_id, ..EdgeAttributes::default() };
+    }
+
     /// Says whether it is for what failed: by its word, or by a condition that names the failure.
     pub fn is_for_failure(&self) -> bool {
         let clauses = self.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);

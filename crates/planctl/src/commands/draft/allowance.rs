@@ -87,7 +87,7 @@ impl<R: Metered> Allowance<'_, R> {
     }
 
     fn spent(&self) -> Spending {
-        self.before.and(self.record.spent())
+        self.before.plus(self.record.spent())
     }
 
     async fn store(&self) -> Result<(), Failure> {

@@ -190,7 +190,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     record.planned = Some(planned.clone());
     kept.write(&record)?;
     ask_in_inbox(&kept, &mut record, &source.goal, &asks).await?;
-    let spent = breakdown.spent().and(record.spent());
+    let spent = breakdown.spent().plus(record.spent());
     let questions = (asks.as_slice(), &record.asked);
     let mut view = resolved::view(&source.goal, &planned, &verified, questions, file.as_deref(), spent);
     if let (Some(run), Some(_)) = (&args.repair, &file) {

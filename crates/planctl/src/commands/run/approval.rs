@@ -60,7 +60,7 @@ pub(super) async fn approval(
             vec![('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
         choices.retain(|(letter, _)| *letter != 'd' || standing.approved_before.is_some());
         match decide::choose("run this?", &choices)? {
-            'a' => return accept_drift(&standing.drift).map(|accepted| accepted.map(Some)),
+            'a' => return ask_about_drift(&standing.drift).map(|accepted| accepted.map(Some)),
             'd' => {
                 let before = standing.approved_before.as_deref().unwrap_or_default();
                 let now = planctl_lang::canonical(&checked.source);
@@ -92,7 +92,7 @@ pub(super) fn say_refusals(no_policy: &[String]) {
 }
 
 /// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
-pub fn accept_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
+pub fn ask_about_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
     if drift.is_empty() {
         return Ok(Some(Approving::default()));
     }

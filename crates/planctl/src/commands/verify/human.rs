@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
 
 /// Prints each file's findings and what they come to; where there are several files, the total too.
-pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
+pub fn print(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
     let mut gap = "";
     for one in looked {
         match &one.found {

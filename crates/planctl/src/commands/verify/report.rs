@@ -9,7 +9,7 @@ use crate::flags::Format;
 use crate::show;
 
 /// Prints what was found.
-pub fn report(context: &Context, looked: &[Looked], format: Format) -> Result<(), Failure> {
+pub fn print(context: &Context, looked: &[Looked], format: Format) -> Result<(), Failure> {
     match format {
         Format::Human
         | Format::Ascii
@@ -19,7 +19,7 @@ pub fn report(context: &Context, looked: &[Looked], format: Format) -> Result<()
         | Format::Svg
         | Format::Long
         | Format::Compact
-        | Format::Workflow => human::report(context, looked),
+        | Format::Workflow => human::print(context, looked),
         Format::Plain => plain::report(looked),
         Format::Json | Format::Jsonl => {
             let reports: Vec<Report> = looked.iter().map(for_programs).collect();

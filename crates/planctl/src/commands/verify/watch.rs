@@ -99,7 +99,7 @@ async fn verify_until_stable(
 
 fn show_round(context: &Context, round: &Round, format: Format) -> Result<(), Failure> {
     match &round.looked {
-        Ok(looked) => report::report(context, looked, format),
+        Ok(looked) => report::print(context, looked, format),
         // A configuration that can't be used is mended while we wait.
         Err(failure) => {
             show::say_failure(failure);

@@ -10,7 +10,6 @@ use super::super::tree::{EdgeTree, Kind, NodeTree, Workflow};
 use super::{OF_A_KIND_MAX, Shape};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::Language;
-use crate::syntax::condition;
 use crate::text::{Spanned, escape};
 
 /// The most goal gates for which it is asked whether a path leads past them.
@@ -116,10 +115,8 @@ fn sub_plan_attributes(
         };
         found.push(lacks(node, "plan to run", help));
     }
-    if let Some(until) = node.attributes.stop_condition.text()
-        && let Err(refused) = condition::read(&until.value)
-    {
-        found.push(refused.finding(until.span, false));
+    if let Some(Spanned { value: Err(refused), span }) = node.attributes.stop_condition.spanned() {
+        found.push(refused.finding(span, false));
     }
 }
 
