@@ -10,8 +10,6 @@ use super::guard::Peer;
 use super::serve::{HttpOptions, route_request, socket_of};
 use super::{ApiState, routes};
 use crate::node::ServerNode;
-use crate::node::health::Health;
-use crate::node::services::Caps;
 
 /// Calls the routes in this process. Cheap to clone; all clones share one router.
 #[derive(Clone, Debug)]
@@ -25,17 +23,7 @@ impl InProcess {
     pub fn new(server_node: ServerNode) -> InProcess {
         // Nobody says stop: a command ends by returning.
         let (_, stop) = watch::channel(false);
-        let options = HttpOptions {
-            socket: socket_of(server_node.state_dir()),
-            listen: None,
-            hosts: Vec::new(),
-            caps: Caps::default(),
-            health: Health::default(),
-            slots: None,
-            doctor: None,
-            drafter: None,
-            stop,
-        };
+        let options = HttpOptions::new(socket_of(server_node.state_dir()), stop);
         // The command line itself refuses to a worker what only a person may do, before it opens the database.
         let peer = Peer::Local {
             uid: rustix::process::geteuid().as_raw(),

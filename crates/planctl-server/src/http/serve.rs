@@ -76,6 +76,21 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
+    /// Returns the options of a server that listens on a socket alone, and has nothing beside it.
+    pub fn new(socket: PathBuf, stop: watch::Receiver<bool>) -> HttpOptions {
+        HttpOptions {
+            socket,
+            listen: None,
+            hosts: Vec::new(),
+            caps: Caps::default(),
+            health: Health::default(),
+            slots: None,
+            doctor: None,
+            drafter: None,
+            stop,
+        }
+    }
+
     /// Says whether a Host header means this daemon (A37).
     pub(super) fn accepts_host(&self, host: &str) -> bool {
         let Some(name) = name_of(host) else { return false };

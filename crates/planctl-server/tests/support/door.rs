@@ -1,7 +1,7 @@
 //! The pages of a server node on a port of their own, and a browser that is signed in.
 
+use planctl_server::ServerNode;
 use planctl_server::http::{HttpOptions, Listening, serve, socket_of};
-use planctl_server::{Caps, Health, ServerNode};
 use planctl_store::{NewToken, NewlyMade, Store, TokenScope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -26,15 +26,8 @@ pub async fn session(store: &Store) -> String {
 pub async fn listen(node: &ServerNode) -> (watch::Sender<bool>, Listening) {
     let (stop, stopped) = watch::channel(false);
     let options = HttpOptions {
-        socket: socket_of(node.state_dir()),
         listen: Some(([127, 0, 0, 1], 0).into()),
-        hosts: Vec::new(),
-        caps: Caps::default(),
-        health: Health::default(),
-        slots: None,
-        doctor: None,
-        drafter: None,
-        stop: stopped,
+        ..HttpOptions::new(socket_of(node.state_dir()), stopped)
     };
     (stop, Listening::open(node.clone(), options).await.unwrap())
 }

@@ -1,5 +1,7 @@
 //! The address of a page: the parts of its path, and its query.
 
+use std::str::FromStr;
+
 use axum::http::Uri;
 use planctl_web::encoded;
 
@@ -50,6 +52,11 @@ impl Address {
     /// Returns a parameter of the query.
     pub(super) fn query(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns a parameter of the query that is a number; nothing where it is none.
+    pub(super) fn number<N: FromStr>(&self, name: &str) -> Option<N> {
+        self.query(name)?.parse().ok()
     }
 
     /// Returns the first parts of its path as a path.

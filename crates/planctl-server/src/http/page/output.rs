@@ -44,7 +44,7 @@ pub(super) async fn show_part(
     output: &str,
 ) -> Result<String, Problem> {
     let found = find_output(visit, address, names, output).await?;
-    let number = address.query("part").and_then(|number| number.parse().ok());
+    let number = address.number("part");
     let texts = Texts::of(address);
     let (path, query) = (address.path_of(4), address.query_of(&["workspace"]));
     let frame = texts.frame_of(visit, Tab::Runs)?;

@@ -195,7 +195,7 @@ pub(super) async fn route_of(visit: &Visit, address: &Address, run: &str) -> Res
 
 async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
-    let from = address.query("from").and_then(|from| from.parse::<u32>().ok()).filter(|from| *from > 0);
+    let from = address.number::<u32>("from").filter(|from| *from > 0);
     let from = from.map(|from| format!("?from={from}")).unwrap_or_default();
     let page: RunPage = visit.look(&format!("{route}/page{from}")).await?;
     let events: Vec<EventLine> = visit.look(&format!("{route}/history?newest={EVENTS}")).await?;
@@ -228,7 +228,7 @@ async fn timeline(visit: &Visit, address: &Address, run: &str) -> Result<String,
 async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
     let why: WhyView = visit.look(&format!("{route}/why/{}", encoded(step))).await?;
-    let before = address.query("before").and_then(|before| before.parse().ok());
+    let before = address.number("before");
     let window = AttemptWindow::of(why.attempts.len(), before);
     let attempts = attempts(visit, &route, why.step.number, window).await?;
     let texts = Texts::of(address);
@@ -259,8 +259,8 @@ async fn attempts(
 async fn history(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
     let name: RunName = visit.look(&format!("{route}/name")).await?;
-    let number = |name: &str| address.query(name).and_then(|number| number.parse::<u64>().ok());
-    let (before, since) = (number("before").filter(|before| *before > 1), number("since"));
+    let before = address.number::<u64>("before").filter(|before| *before > 1);
+    let since = address.number::<u64>("since");
     let wanted = match (before, since) {
         (Some(before), _) => {
             let since = before.saturating_sub(HISTORY_LINES + 1);
@@ -314,7 +314,7 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let frame = texts.frame_of(visit, Tab::Plans)?;
     let key = visit.new_key();
     let form = visit.session()?.form(&key);
-    let part = address.query("part").and_then(|number| number.parse().ok());
+    let part = address.number("part");
     let shown = (&revision, part, &revisions);
     Ok(PlanScreen::new(frame, &summary, shown, findings.as_ref(), &runs, form).html())
 }
