@@ -296,22 +296,23 @@ impl Place {
         wait_until(&format!("{times} × {words:?} in the journal"), || self.noted(words) >= times)
     }
 
-    /// Lists the processes that belong to this place: by their environment, their folder or what they are called.
+    /// Lists the processes that belong to this place: by their environment, their folder, what they are called or the files
+    /// that they have open, such as the lock of their tree: in the middle of an exec a process has nothing else.
     pub fn alive(&self) -> Vec<String> {
         let mark = self.folder.path().file_name().unwrap().as_encoded_bytes();
         let holds = |text: &[u8]| text.windows(mark.len()).any(|window| window == mark);
+        let own = i32::try_from(std::process::id()).unwrap();
         processes()
+            .filter(|pid| *pid != own)
             .filter(|pid| {
                 let file = |name| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
                 let leads_here = |link: &Path| {
                     holds(fs::read_link(link).unwrap_or_default().as_os_str().as_encoded_bytes())
                 };
-                let line = file("cmdline");
-                holds(&line)
+                holds(&file("cmdline"))
                     || holds(&file("environ"))
                     || leads_here(Path::new(&format!("/proc/{pid}/cwd")))
-                    // The helper has nothing of ours about it but the locks that it keeps.
-                    || line.starts_with(b"planctl\0__spawn\0") && open_files(*pid).any(|file| leads_here(&file))
+                    || open_files(*pid).any(|file| leads_here(&file))
             })
             .map(|pid| {
                 let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
