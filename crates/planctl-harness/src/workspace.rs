@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Workspace {
         if !path.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        Ok(Workspace { host: host_id(), path })
+        Ok(Workspace { host: host_id().to_owned(), path })
     }
 
     /// Returns a plan's path relative to the workspace; `None` when it lies outside (row 65).
@@ -64,18 +64,24 @@ impl Workspace {
     }
 }
 
-/// Returns what tells this host from others: `/etc/machine-id`, else its name.
-pub fn host_id() -> String {
-    let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-    if !machine.trim().is_empty() {
-        return machine.trim().to_owned();
-    }
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+/// Returns what tells this host from others: `/etc/machine-id`, else its name. It is read once: a process stays what it was.
+pub fn host_id() -> &'static str {
+    static HOST: LazyLock<String> = LazyLock::new(|| {
+        let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        if !machine.trim().is_empty() {
+            return machine.trim().to_owned();
+        }
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    });
+    &HOST
 }
 
 /// Returns what tells this start of the host from others; empty where the kernel doesn't say.
-pub fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+pub fn boot_id() -> &'static str {
+    static BOOT: LazyLock<String> = LazyLock::new(|| {
+        std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    });
+    &BOOT
 }
 
 /// The identity of a folder, by which another one in its place is noticed.
@@ -95,7 +101,12 @@ impl FolderIdentity {
     /// When nothing stands there.
     pub fn of(path: &Path) -> io::Result<FolderIdentity> {
         let found = path.symlink_metadata()?;
-        Ok(FolderIdentity { host: host_id(), boot: boot_id(), device: found.dev(), inode: found.ino() })
+        Ok(FolderIdentity {
+            host: host_id().to_owned(),
+            boot: boot_id().to_owned(),
+            device: found.dev(),
+            inode: found.ino(),
+        })
     }
 
     /// Says what stands under a path in place of this folder; `None` where it is this one, nothing stands there, or nobody

@@ -356,7 +356,7 @@ impl Bench {
         let folder = self.place.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let host = planctl_harness::host_id();
-        let workspace = store.workspace(&host, &folder.to_string_lossy()).await.unwrap();
+        let workspace = store.workspace(host, &folder.to_string_lossy()).await.unwrap();
         let source = Source::new("plan.md", plan(steps));
         let verified = verify(&source, &Facts::default(), &planctl_lang::Levels::default());
         let graph = verified.graph.as_ref().unwrap_or_else(|| panic!("{:?}", verified.diagnostics));

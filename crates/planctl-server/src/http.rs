@@ -84,6 +84,7 @@ struct Shared {
     /// The scratch lists of agents; they end with this process.
     scratch_sessions: Arc<Sessions>,
     page: page::Page,
+    users: guard::Users,
     /// The tasks under way: connections, and work that outlives its connection.
     tasks: TaskTracker,
 }
@@ -99,6 +100,7 @@ impl ApiState {
             bodies: Bodies::default(),
             scratch_sessions: Arc::default(),
             page,
+            users: guard::Users::default(),
             tasks: TaskTracker::new(),
         };
         ApiState { inner: Arc::new(inner) }
@@ -126,6 +128,10 @@ impl ApiState {
 
     fn page(&self) -> &page::Page {
         &self.inner.page
+    }
+
+    fn users(&self) -> &guard::Users {
+        &self.inner.users
     }
 
     fn requests(&self) -> &metrics::Requests {

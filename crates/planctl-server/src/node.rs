@@ -172,8 +172,8 @@ impl ServerNode {
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
-            host,
-            boot,
+            host: host.to_owned(),
+            boot: boot.to_owned(),
             process: OnceLock::new(),
             daemon: OnceLock::new(),
             offered: tokio::sync::OnceCell::new(),

@@ -1,7 +1,7 @@
 //! Authentication and authorization: tokens and scopes, the local socket, hosts and origins, keys of mutations.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::RequestPartsExt;
@@ -22,6 +22,7 @@ use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
 use crate::node::health::Database;
+use crate::node::runtime::blocking;
 use crate::traces::CallSpan;
 use planctl_api::{Code, Next, Problem};
 
@@ -304,7 +305,7 @@ async fn authenticate(
         return match peer {
             Peer::Local { uid, is_inside_worker, .. } => Ok(Principal {
                 actor: local_actor(headers, uid)?,
-                person: user_name(uid),
+                person: api.users().name_of(uid).await,
                 // A worker that shows nothing may look, and do nothing in its person's name.
                 scope: if is_inside_worker { Scope::Read } else { Scope::Admin },
                 id: format!("uid {uid}"),
@@ -356,10 +357,30 @@ fn local_actor(headers: &HeaderMap, uid: u32) -> Result<Actor, Problem> {
     }
 }
 
-/// Names a user of this machine; the system also knows users of directories such as LDAP.
-fn user_name(uid: u32) -> String {
-    let user = nix::unistd::User::from_uid(uid.into()).ok().flatten();
-    user.map_or_else(|| format!("uid {uid}"), |user| user.name)
+/// The users of this machine who called a moment ago.
+#[derive(Default)]
+pub(super) struct Users {
+    names: Mutex<BTreeMap<u32, (Instant, String)>>,
+}
+
+impl Users {
+    /// How long a name counts as that of its user.
+    const HOLDS: Duration = Duration::from_secs(60);
+
+    /// Names a user. The system asks directories such as LDAP as well, which may take a while.
+    async fn name_of(&self, uid: u32) -> String {
+        let now = clock::instant();
+        let is_new = |(said, _): &&(Instant, String)| now.duration_since(*said) < Users::HOLDS;
+        let known = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, name)) = known().get(&uid).filter(is_new) {
+            return name.clone();
+        }
+        let found = blocking(move || nix::unistd::User::from_uid(uid.into())).await;
+        // A directory that can't be reached now may be in a moment.
+        let Some(user) = found.ok().and_then(Result::ok).flatten() else { return format!("uid {uid}") };
+        known().insert(uid, (now, user.name.clone()));
+        user.name
+    }
 }
 
 /// Takes a person's name; refuses one by which an approval policy is on record (P-78).

@@ -15,8 +15,8 @@ const CRATES: [&str; 4] = ["planctl-harness", "planctl-server", "planctl-store",
 /// Functions that may be called in async code though they open a file, and why.
 const EXCEPTIONS: [(&str, &str); 1] = [("Streams::open", "it opens /dev/null, which is on no disk")];
 
-/// Work on files, as it looks in the code; `fs::` stands for its functions.
-const FILE_WORK: [&str; 15] = [
+/// Work on files, as it looks in the code; `fs::` stands for its functions. Users may be looked up in a directory far away.
+const FILE_WORK: [&str; 16] = [
     ".canonicalize()",
     ".exists()",
     ".is_dir()",
@@ -30,6 +30,7 @@ const FILE_WORK: [&str; 15] = [
     "File::create",
     "File::open",
     "OpenOptions::new",
+    "User::from_",
     "tempdir(",
     "tempfile(",
 ];
