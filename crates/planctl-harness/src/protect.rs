@@ -49,6 +49,10 @@ pub struct Baseline {
     /// approval, so it is a change. With the digests of the contracts that each decides.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deciding: BTreeMap<String, BTreeSet<Digest>>,
+    /// Plan files among all these. planctl draws marks into them while their steps are judged, so that their bytes are not
+    /// compared; whoever runs a gate compares their text less the marks.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub marked: BTreeSet<String>,
     /// Names and patterns of entries that the step at hand may change itself: not compared.
     #[serde(skip)]
     pub free: BTreeSet<String>,
@@ -226,16 +230,35 @@ impl Baseline {
         Ok(())
     }
 
+    /// Leaves a plan file, where it is protected, to those who compare its text less the marks.
+    pub fn leave_marked(&mut self, plan: &str) {
+        let plan = clean(plan);
+        if self.covers(&plan) {
+            self.files.remove(&plan);
+            self.deciding.remove(&plan);
+            self.marked.insert(plan);
+        }
+    }
+
+    /// Compares a plan file like any other, since its text is not the approved one, whose digest is given.
+    pub fn compare_as_file(&mut self, plan: String, digest: Digest) {
+        self.marked.remove(&plan);
+        let state = FileState { digest, executable: false, link: None, at: None, kind: EntryKind::File };
+        self.files.insert(plan, state);
+    }
+
     /// Says whether nothing is protected, so that comparing costs nothing.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.globs.is_empty() && self.deciding.is_empty()
+        let names = [self.globs.is_empty(), self.marked.is_empty(), self.deciding.is_empty()];
+        self.files.is_empty() && names.iter().all(|none| *none)
     }
 
     /// Says whether a file is protected: it was there and named, or a pattern matches it.
     pub fn covers(&self, path: &str) -> bool {
         let path = clean(path);
         let mut patterns = self.globs.iter().chain(self.deciding.keys());
-        self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path))
+        let is_covered = self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path));
+        is_covered && !self.marked.contains(&path)
     }
 
     /// Says whether the step at hand may change an entry: one that its own patterns protect it may not.
@@ -328,7 +351,9 @@ impl Baseline {
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
         let (patterns, plain) = self.deciding.keys().partition::<Vec<_>, _>(|name| is_glob(name));
         let patterns = self.globs.iter().chain(patterns);
-        Survey::take(&root, self.files.keys().chain(plain), patterns, before)
+        let mut survey = Survey::take(&root, self.files.keys().chain(plain), patterns, before)?;
+        survey.entries.retain(|path, _| !self.marked.contains(path));
+        Ok(survey)
     }
 
     /// Says what of a survey differs from what was approved.

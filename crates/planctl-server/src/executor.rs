@@ -18,7 +18,7 @@ pub(crate) mod prompt_input;
 mod session_task;
 pub(crate) mod slots;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -62,8 +62,8 @@ pub struct Executor {
     pub(crate) state_dir: PathBuf,
     pub(crate) run: RunId,
     pub(crate) plan: String,
-    /// The plans in whose files planctl marks what comes of the run: its own, and those of the runs around it.
-    pub(crate) marked_plans: BTreeSet<String>,
+    /// The plans in whose files planctl marks what comes of the run, with the run of each: its own, and those around it.
+    pub(crate) marked_plans: BTreeMap<String, RunId>,
     pub(crate) workspace: PathBuf,
     /// The workspace that the plan is of.
     pub(crate) home: String,

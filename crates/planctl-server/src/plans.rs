@@ -397,7 +397,7 @@ impl Services {
         given: &Approving,
     ) -> Result<HandedIn, ServiceError> {
         let place = PathBuf::from(run.present_folder());
-        let now = self.baseline_now(&graph, &place).await?;
+        let now = self.baseline_of_run_now(&run, &graph).await?;
         let settings = RunSettings::of(&run)?;
         self.refuse_unless_as_shown(&run, settings.shown.as_ref(), &now)?;
         self.refuse_changed_scripts(&run, &settings)?;

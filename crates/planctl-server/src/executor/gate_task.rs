@@ -15,6 +15,7 @@ use super::{Cancel, Executor};
 use crate::executor::slots::Slot;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
+use crate::runs::plan_file::within_folder;
 use crate::verify::protection;
 use crate::workspaces::branch_worktrees;
 use crate::workspaces::by_products;
@@ -134,8 +135,7 @@ impl Executor {
         };
         let runner = if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
         let gate = runner.evaluate(gated.contract, baseline, watch, &mut cancel).await;
-        // One that was replaced meanwhile was judged in part, or not at all.
-        if let Some(what) = self.replaced_workspace_reason(&claimed.run_name) {
+        if let Some(what) = self.unstable_reason(claimed, baseline).await? {
             return nothing(Inconclusive::Unstable { what });
         }
         self.note_by_products(claimed, gate.made);
@@ -200,6 +200,9 @@ impl Executor {
             None => Ok(Baseline::default()),
         });
         let mut baseline = taken.await??;
+        for (plan, revision) in self.changed_plans(claimed, &baseline).await? {
+            baseline.compare_as_file(plan, revision);
+        }
         // The rights that a person allowed are those that an earlier attempt asked for.
         if claimed.item.at.attempt.number() > 1 {
             let mut view = self.store.run_view(self.run).await?;
@@ -242,10 +245,9 @@ impl Executor {
             Subscription::File { path } => Some(path.clone()),
             Subscription::Topic { .. } => None,
         });
-        let plans = self.marked_plans.iter().chain(self.settings.sub_plans.keys());
-        let folder = Path::new(&self.settings.folder);
-        let below = plans.filter_map(|plan| Path::new(plan).strip_prefix(folder).ok());
-        let mut except: BTreeSet<String> = below.map(|plan| plan.to_string_lossy().into_owned()).collect();
+        let plans = self.marked_plans.keys().chain(self.settings.sub_plans.keys());
+        let below = plans.filter_map(|plan| within_folder(&self.settings.folder, plan));
+        let mut except: BTreeSet<String> = below.map(str::to_owned).collect();
         // Where steps work side by side in one place, most changes are rightful work of the others.
         let is_shared = self.at_once > 1 && Path::new(&claimed.workspace) == self.workspace;
         if is_shared {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_harness::{Isolation, WorkspaceLock, brief_file_work};
+use planctl_engine::Digest;
+use planctl_harness::{Baseline, Isolation, WorkspaceLock, brief_file_work};
 use planctl_lang::shell_word;
 use planctl_store::{Claimed, News};
 
@@ -11,6 +12,7 @@ use super::{Cancel, Executor};
 use crate::executor::slots::Slot;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::{around_folder, folder_problem};
+use crate::runs::plan_file::{read_digest, within_folder};
 use crate::workspaces::branch_worktrees;
 
 /// How long a gate waits before it tries the workspace's lock again.
@@ -43,6 +45,42 @@ impl Executor {
             "the workspace {home} in which {run} was approved: {what} stands there now; put it back, or, where you mean \
              this one, approve {plan} there; then answer retry"
         ))
+    }
+
+    /// Says what was replaced or changed while a contract ran, so that it judged it in part, or not at all.
+    pub(super) async fn unstable_reason(
+        &self,
+        claimed: &Claimed,
+        baseline: &Baseline,
+    ) -> Result<Option<String>, ServiceError> {
+        let replaced = self.replaced_workspace_reason(&claimed.run_name);
+        let changed = self.changed_plans(claimed, baseline).await?;
+        Ok(replaced.or_else(|| changed.into_iter().map(|(plan, _)| plan).next()))
+    }
+
+    /// Returns the protected plan files whose text, besides planctl's marks, is not the one that runs, with the digest of that.
+    pub(super) async fn changed_plans(
+        &self,
+        claimed: &Claimed,
+        baseline: &Baseline,
+    ) -> Result<Vec<(String, Digest)>, ServiceError> {
+        let mut changed = Vec::new();
+        for (plan, run) in &self.marked_plans {
+            let path = within_folder(&self.settings.folder, plan);
+            let is_compared = |path: &&str| baseline.marked.contains(*path) && !baseline.may_change(path);
+            let Some(path) = path.filter(is_compared) else { continue };
+            let place = Path::new(&claimed.workspace);
+            let found = brief_file_work(|| read_digest(&place.join(path)));
+            // A worktree has what was committed.
+            if found.is_none() && !place.starts_with(&self.home) {
+                continue;
+            }
+            let revision = self.store.run(*run).await?.revision;
+            if found.as_ref() != Some(&revision) {
+                changed.push((path.to_owned(), revision));
+            }
+        }
+        Ok(changed)
     }
 
     /// Puts an item into the place where it is worked on.

@@ -1,6 +1,6 @@
 //! Makes the executor of a run: its approved settings, its place of work, the environment of its commands.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Graph, Node, NodeKind, RunId, Tier};
@@ -12,6 +12,7 @@ use crate::executor::progress::LiveActivity;
 use crate::node::ServerNode;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
+use crate::runs::plan_file::within_folder;
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::is_mover;
 use crate::workspaces::baselines::baseline_of;
@@ -39,6 +40,10 @@ impl ServerNode {
         self.refuse_changed_settings(row.id, &row.name, &row.settings).await?;
         let settings = RunSettings::of(row)?;
         settings.protect_scripts(&mut approved);
+        let marked_plans = self.marked_plans(row).await?;
+        for plan in marked_plans.keys().filter_map(|plan| within_folder(&settings.folder, plan)) {
+            approved.leave_marked(plan);
+        }
         let graph = self.store.graph_of(row).await?;
         let moves = |node: &Node| {
             let own = node.gated().is_some_and(|gated| is_mover(&approved, &gated));
@@ -55,7 +60,7 @@ impl ServerNode {
             state_dir: self.state_dir().to_owned(),
             run: row.id,
             plan: row.plan_path.clone(),
-            marked_plans: self.marked_plans(row).await?,
+            marked_plans,
             workspace: row.place().into(),
             home: row.workspace_path.clone(),
             worktree: row.worktree.clone(),
@@ -103,14 +108,14 @@ impl ServerNode {
         }))
     }
 
-    /// Returns the plans in whose files the state of a run is marked.
-    async fn marked_plans(&self, row: &RunRow) -> Result<BTreeSet<String>, ServiceError> {
-        let mut plans = BTreeSet::from([row.plan_path.clone()]);
+    /// Returns the plans in whose files the state of a run is marked, with the run of each.
+    pub(crate) async fn marked_plans(&self, row: &RunRow) -> Result<BTreeMap<String, RunId>, ServiceError> {
+        let mut plans = BTreeMap::from([(row.plan_path.clone(), row.id)]);
         let mut around = row.around.as_ref().map(|around| around.run);
         while let Some(run) = around {
             let row = self.store.run(run).await?;
             around = row.around.as_ref().map(|around| around.run);
-            plans.insert(row.plan_path);
+            plans.insert(row.plan_path, row.id);
         }
         Ok(plans)
     }

@@ -161,7 +161,7 @@ impl Services {
         let place = Path::new(run.present_folder());
         let approved = approval.map(baseline_of).transpose()?.unwrap_or_default();
         let own = Baseline { free: insertion.may_change, ..Baseline::default() };
-        let now = self.baseline_now(&revision.graph, place).await.unwrap_or_default();
+        let now = self.baseline_of_run_now(run, &revision.graph).await.unwrap_or_default();
         Ok(AskedChange {
             drift: self.drift(run.plan, Some(run), &revision.graph, &now).await?,
             uncommitted: self.differing_from_head(place, &now).await,
@@ -193,7 +193,7 @@ impl Services {
         // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
         let baseline = match &settings.shown {
             Some(shown) => shown.clone(),
-            None => self.baseline_now(graph, Path::new(run.present_folder())).await.unwrap_or_default(),
+            None => self.baseline_of_run_now(run, graph).await.unwrap_or_default(),
         };
         let mut protected = baseline.clone();
         settings.protect_scripts(&mut protected);

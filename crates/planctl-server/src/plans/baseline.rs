@@ -71,6 +71,6 @@ impl Services {
 
     async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {
         let Some(graph) = checked.verification.graph.clone() else { return Ok(checked.baseline.clone()) };
-        self.baseline_now(&graph, &PathBuf::from(run.present_folder())).await
+        self.baseline_of_run_now(run, &graph).await
     }
 }

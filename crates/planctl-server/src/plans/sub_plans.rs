@@ -193,7 +193,7 @@ impl Services {
             let child = self.store.revision(plan.id, digest).await?.graph;
             let baseline = match inner.place(&home.path) {
                 Ok(place) => {
-                    let now = self.baseline_now(&child, &place).await?;
+                    let now = self.baseline_now(&child, &place, home.path.join(&inner.path)).await?;
                     let accepted = &given.accept_changed;
                     let of = (plan.id, None);
                     let bound = self.baseline_to_bind(of, &child, &now, accepted, &Unnamed::Keep).await?;
@@ -316,7 +316,8 @@ impl Within<'_> {
             ChildApproval::Ask => {
                 let graph = self.store.revision(kept.id, digest).await?.graph;
                 let (own, state_dir) = (place.clone(), self.state_dir.to_owned());
-                Some(blocking(move || baseline_in(&graph, &own, &state_dir)).await??)
+                let file = Path::new(&parent.workspace_path).join(&path);
+                Some(blocking(move || baseline_in(&graph, &own, &file, &state_dir)).await??)
             }
         };
         if settings.folder != self.settings.folder {

@@ -52,8 +52,8 @@ impl ServerNode {
     }
 }
 
-/// Reads the digest of a plan's file.
-fn read_digest(file: &Path) -> Option<Digest> {
+/// Reads the digest of a plan's file; nothing where it is not there or can't be read.
+pub(crate) fn read_digest(file: &Path) -> Option<Digest> {
     Some(digest_of(file, bytes_of(file).ok()??))
 }
 
@@ -85,6 +85,11 @@ pub(crate) enum PlanFile {
 /// Returns where the plan's file of a run is.
 pub(crate) fn plan_file(run: &RunRow) -> PathBuf {
     PathBuf::from(&run.workspace_path).join(&run.plan_path)
+}
+
+/// Returns a path of the workspace as a run names it that works in a folder of it; `None` where it lies elsewhere.
+pub(crate) fn within_folder<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
+    Path::new(path).strip_prefix(folder).ok()?.to_str()
 }
 
 /// Replaces a plan's text, keeping the file's mode; says whether it held the old text, since nothing is written where it did not.

@@ -223,11 +223,11 @@ pub async fn check_text(
     let (verification, probed, trials) = verify_source(file, &path, &source, checking, spawner).await?;
     let baseline = match &verification.graph {
         Some(graph) => {
-            let (graph, place) = (graph.clone(), checking.place()?);
+            let (graph, place, own) = (graph.clone(), checking.place()?, checking.workspace.join(&path));
             let may_be_later = !checking.folder.is_empty();
             let taken = move || match may_be_later && !place.exists() {
                 true => Ok(protection::baseline_of_nothing(&graph)),
-                false => protection::baseline_of_plan(&graph, &place),
+                false => protection::baseline_of_plan(&graph, &place, &own),
             };
             let taken =
                 tokio::task::spawn_blocking(taken).await.map_err(|error| broken(error.to_string()))?;

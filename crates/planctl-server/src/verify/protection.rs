@@ -14,12 +14,13 @@ use planctl_lang::Look;
 /// a step `protects`.
 ///
 /// A contract's judges are found in its text and in files of the workspace that its tools read (a list of tests, the
-/// script in `package.json`), so it is settled here, where an approval binds it.
+/// script in `package.json`), so it is settled here, where an approval binds it. The plan's own file, where planctl draws its
+/// marks, is compared less these.
 ///
 /// # Errors
 ///
 /// Those of the harness, where a glob can't be expanded.
-pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, ProtectError> {
+pub fn baseline_of_plan(graph: &Graph, workspace: &Path, plan_file: &Path) -> Result<Baseline, ProtectError> {
     let look = Workspace(workspace);
     let mut kept = BTreeSet::new();
     let mut fixed: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
@@ -34,6 +35,9 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, Pro
     }
     let mut baseline = Baseline::take(workspace, kept.iter().map(String::as_str), globs_of(graph))?;
     baseline.add_deciding(workspace, fixed)?;
+    if let Some(plan) = plan_file.strip_prefix(workspace).ok().and_then(Path::to_str) {
+        baseline.leave_marked(plan);
+    }
     Ok(baseline)
 }
 
@@ -109,7 +113,8 @@ pub(crate) fn baseline_of_step(
     let deciding =
         approved.deciding.iter().filter(|(_, contracts)| contracts.contains(&step.contract.digest));
     let deciding = deciding.map(|(path, contracts)| (path.clone(), contracts.clone())).collect();
-    let baseline = Baseline { files: approved.files.clone(), deciding, ..change_rights(step) };
+    let (files, marked) = (approved.files.clone(), approved.marked.clone());
+    let baseline = Baseline { files, deciding, marked, ..change_rights(step) };
     let moved = moved.iter().filter(|(path, _)| !baseline.may_change(path));
     let moved = moved.map(|(path, digest)| (path.clone(), digest.clone())).collect();
     with_moved(baseline, &moved, workspace)

@@ -13,6 +13,7 @@ use planctl_store::{Approval, AskRow, PlanId, RunRow, Store};
 
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
+use crate::runs::plan_file::{plan_file, within_folder};
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::workspaces::by_products;
@@ -40,10 +41,24 @@ struct Drift {
 }
 
 impl Services {
-    /// Takes what a plan protects as it lies in a place now.
-    pub(crate) async fn baseline_now(&self, graph: &Graph, place: &Path) -> Result<Baseline, ServiceError> {
+    /// Takes what the plan in a file protects, as it lies in a place now.
+    pub(crate) async fn baseline_now(
+        &self,
+        graph: &Graph,
+        place: &Path,
+        plan_file: PathBuf,
+    ) -> Result<Baseline, ServiceError> {
         let (graph, place, state_dir) = (graph.clone(), place.to_owned(), self.state_dir().to_owned());
-        blocking(move || baseline_in(&graph, &place, &state_dir)).await?
+        blocking(move || baseline_in(&graph, &place, &plan_file, &state_dir)).await?
+    }
+
+    /// Takes what the plan of a run protects, as it lies now where its contracts look.
+    pub(crate) async fn baseline_of_run_now(
+        &self,
+        run: &RunRow,
+        graph: &Graph,
+    ) -> Result<Baseline, ServiceError> {
+        self.baseline_now(graph, Path::new(run.present_folder()), plan_file(run)).await
     }
 
     /// Lists the protected files that are not as the newest commit has them, for people who are about to approve them; none
@@ -197,6 +212,19 @@ impl Services {
         Ok(Some(baseline))
     }
 
+    /// Returns the text that runs of a plan that is protected, of the run or of one around it, as the run names its file.
+    async fn text_of_plan(&self, run: &RunRow, path: &str) -> Result<Option<Vec<u8>>, ServiceError> {
+        let folder = RunSettings::of(run)?.folder;
+        for (plan, of) in self.server_node.marked_plans(run).await? {
+            if within_folder(&folder, &plan) == Some(path) {
+                let row = self.store.run(of).await?;
+                let revision = self.store.revision(row.plan, &row.revision).await?;
+                return Ok(Some(revision.source.into_bytes()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Shows how protected files differ from their approved copies.
     pub(crate) async fn compare_tampered(
         &self,
@@ -211,6 +239,7 @@ impl Services {
         for file in files.iter_mut().take(NAMED_MAX) {
             let before = match approved.files.get(&file.path) {
                 Some(state) => copy_of(&self.store, state).await?,
+                None if approved.marked.contains(&file.path) => self.text_of_plan(run, &file.path).await?,
                 None => Some(Vec::new()),
             };
             let now =
@@ -232,14 +261,18 @@ impl Services {
                 what: format!("restore {}: {why}", file.path),
                 next: Next::RestoreAndRetry { ask: row.number.unsigned_abs() },
             };
+            let no_copy = || {
+                refused("no copy of it is kept (it has more than 1 MiB, or is not a regular file)".to_owned())
+            };
             let copy = match approved.files.get(&file.path) {
+                None if approved.marked.contains(&file.path) => {
+                    let text = self.text_of_plan(&run, &file.path).await?;
+                    Some((text.ok_or_else(no_copy)?, false))
+                }
                 None => None,
                 Some(state) => match copy_of(&self.store, state).await? {
                     Some(bytes) => Some((bytes, state.executable)),
-                    None => {
-                        let why = "no copy of it is kept (it has more than 1 MiB, or is not a regular file)";
-                        return Err(refused(why.to_owned()));
-                    }
+                    None => return Err(no_copy()),
                 },
             };
             let (place, path) = (place.clone(), file.path.clone());
@@ -268,9 +301,14 @@ pub(crate) fn baseline_of(approval: &Approval) -> Result<Baseline, ServiceError>
         .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))
 }
 
-/// Takes what a plan protects as it lies in a place now, without what contracts made there.
-pub(crate) fn baseline_in(graph: &Graph, place: &Path, state_dir: &Path) -> Result<Baseline, ServiceError> {
-    let mut baseline = baseline_of_plan(graph, place)?;
+/// Takes what the plan in a file protects as it lies in a place now, without what contracts made there.
+pub(crate) fn baseline_in(
+    graph: &Graph,
+    place: &Path,
+    plan_file: &Path,
+    state_dir: &Path,
+) -> Result<Baseline, ServiceError> {
+    let mut baseline = baseline_of_plan(graph, place, plan_file)?;
     by_products::leave_out(state_dir, place, &mut baseline);
     Ok(baseline)
 }
@@ -296,6 +334,7 @@ fn drifts(before: &Baseline, now: &Baseline, graph: &Graph) -> Vec<Drift> {
         let new = now.files.get(path);
         let change = match new {
             Some(new) => old.change_to(new)?,
+            None if now.marked.contains(path) => return None,
             None if is_named(path) && old.kind != EntryKind::Absent => FileChange::Deleted,
             None => return None,
         };

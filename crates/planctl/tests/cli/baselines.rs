@@ -264,3 +264,44 @@ fn hole_2_an_approval_shows_which_protected_files_are_not_as_head_has_them() {
     let said = fixture.planctl(&["plan", "approve", "p.md"]);
     assert!(said.code == 0 && said.err.contains(words), "{said:?}");
 }
+
+#[test]
+fn a_protected_plan_file_is_compared_without_the_marks_that_planctl_draws() {
+    let steps = [
+        ("Begin", "grep -q Finish p.md && test -e done-1", "escalate"),
+        ("Finish", "test -e done-2", "escalate"),
+    ];
+    let text = plan("Mend it", "5 minutes", &steps).replacen(
+        "**target:** coder",
+        "**target:** coder\n**protects:** *.md",
+        1,
+    );
+    let worker = "touch done-$PLANCTL_STEP";
+    let fixture = Fixture::new();
+    fixture.write("p.md", &text);
+    for words in [&["--approve"][..], &["--approve", "--again"]] {
+        let done = run(&fixture, words, worker);
+        assert_eq!(done.code, 0, "{done:?}");
+        assert!(fixture.read("p.md").contains("### 1. ✅ Begin"), "{}", fixture.read("p.md"));
+        assert!(!done.err.contains("p.md changed"), "{done:?}");
+    }
+    // Another text is tampering, and the text that was approved can be put back.
+    let fixture = Fixture::new();
+    fixture.write(
+        "p.md",
+        &text.replacen("grep -q Finish", "grep -q Nothing-more", 1).replacen("done-1", "mended", 1),
+    );
+    let tampers = "touch done-$PLANCTL_STEP; [ -e mended ] || echo Nothing-to-do >>p.md; touch mended";
+    let said = run(&fixture, &["--approve"], tampers);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("contract=tampered"), "{said:?}");
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
+    assert!(page.contains("+Nothing-to-do"), "{page}");
+    assert_eq!(fixture.planctl(&["approvals", "restore", &ask]).code, 0);
+    assert!(!fixture.read("p.md").contains("Nothing-to-do"), "{}", fixture.read("p.md"));
+    let done = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(fixture.read("p.md").contains("### 1. ✅ Begin"), "{}", fixture.read("p.md"));
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+}
