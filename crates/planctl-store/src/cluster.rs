@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub use layout::{ensure_state_dir, state_dir, state_dir_from};
 pub use watcher::{Linger, stop_when_idle};
 
 use layout::Layout;
-use supervisor::{Attached, Supervisor};
+use supervisor::{Attached, Leaving, Supervisor};
 
 /// The settings of a private cluster.
 #[derive(Debug, Clone)]
@@ -93,11 +93,11 @@ impl Cluster {
     pub async fn attach(options: ClusterOptions) -> Result<Cluster, ClusterError> {
         let layout = Layout::new(&options.state_dir)?;
         let owns = Arc::new(AtomicBool::new(false));
-        let (handle, dropped) = mpsc::channel();
+        let leaving = Arc::new(Leaving::new()?);
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let (its_layout, its_owns) = (layout.clone(), Arc::clone(&owns));
+        let (its_layout, its_leaving, its_owns) = (layout.clone(), leaving.clone(), owns.clone());
         let run = move || {
-            let supervisor = Supervisor::new(options, its_layout, dropped, its_owns);
+            let supervisor = Supervisor::new(options, its_layout, its_leaving, its_owns);
             // Nobody listens any more if the caller gave up; the thread then ends by itself.
             supervisor.run(|result| drop(sender.send(result)));
         };
@@ -105,7 +105,7 @@ impl Cluster {
             std::thread::Builder::new().name("planctl-postgres".into()).spawn(run).map_err(|error| {
                 ClusterError::Program { program: "a thread".into(), reason: error.to_string() }
             })?;
-        let supervisor = Thread { handle: Some(handle), join: Some(join) };
+        let supervisor = Thread { leaving, join: Some(join) };
         let attached = receiver.await.map_err(|_| ClusterError::Abandoned)??;
         Ok(Cluster { attached, layout, owns, supervisor: Mutex::new(supervisor) })
     }
@@ -113,7 +113,7 @@ impl Cluster {
     /// Detaches, also while others use it; as owner stops the server, with all its processes by force once the timeout
     /// is over. Blocks until that is done.
     pub fn detach(&self, timeout: Duration) {
-        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(Some(timeout));
+        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(timeout);
     }
 
     /// Returns what sqlx needs to connect to the database planctl as the role that reads and writes rows and changes no
@@ -175,21 +175,18 @@ impl Cluster {
 /// The supervising thread; dropping it ends the thread and waits for that.
 #[derive(Debug)]
 struct Thread {
-    handle: Option<mpsc::Sender<Duration>>,
+    leaving: Arc<Leaving>,
     join: Option<JoinHandle<()>>,
 }
 
 impl Thread {
-    fn end(&mut self, timeout: Option<Duration>) {
-        if let Some(handle) = self.handle.take()
-            && let Some(timeout) = timeout
-            && handle.send(timeout).is_err()
-        {
-            tracing::debug!("the thread that supervises the private Postgres ended by itself");
+    fn end(&mut self, timeout: Duration) {
+        let Some(join) = self.join.take() else { return };
+        if let Err(error) = self.leaving.tell(timeout) {
+            tracing::error!(%error, "the thread that supervises the private Postgres is not told to end");
+            return;
         }
-        if let Some(join) = self.join.take()
-            && join.join().is_err()
-        {
+        if join.join().is_err() {
             tracing::error!("the thread that supervises the private Postgres panicked");
         }
     }
@@ -197,6 +194,6 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.end(None);
+        self.end(server::STOP);
     }
 }

@@ -169,6 +169,14 @@ impl Server {
         Ok(server)
     }
 
+    /// Returns its process; nothing where the number can't be one.
+    pub(crate) fn pid(&self) -> Option<Pid> {
+        match self {
+            Server::Started(child) => Pid::from_raw(child.id().cast_signed()),
+            Server::Adopted { pid, .. } => Some(*pid),
+        }
+    }
+
     /// Returns how it ended, if it has.
     pub(crate) fn exit_description(&mut self) -> Option<String> {
         match self {
@@ -183,11 +191,7 @@ impl Server {
 
     /// Stops it: fast for two thirds of the timeout, at once for the rest, and in the end by force.
     pub(crate) fn stop(&mut self, timeout: Duration) {
-        let pid = match self {
-            Server::Started(child) => Pid::from_raw(child.id().cast_signed()),
-            Server::Adopted { pid, .. } => Some(*pid),
-        };
-        let Some(pid) = pid else { return };
+        let Some(pid) = self.pid() else { return };
         for (signal, timeout) in [(Signal::INT, timeout * 2 / 3), (Signal::QUIT, timeout / 3)] {
             if self.exit_description().is_some() || kill_process(pid, signal).is_err() {
                 return;

@@ -1,16 +1,18 @@
 //! The thread that keeps the cluster up: runs Postgres as its owner, or waits to take over from the owner.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
+use rustix::io::retry_on_intr;
+use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::binaries::Binaries;
 use super::error::At as _;
@@ -23,7 +25,7 @@ use super::server::{
 use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
 
-/// How often the owner looks after its server, and the others try the lock.
+/// How often those who are not the owner try the lock, and the first pause before a server that ended is started again.
 const WATCH: Duration = Duration::from_millis(25);
 
 /// How often is looked whether a server that was just started is ready.
@@ -64,14 +66,35 @@ struct Tenure {
     since: Instant,
 }
 
+/// Tells the thread that this process leaves.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    /// Readable from then on; nobody reads it.
+    told: OwnedFd,
+    /// How long the server may take to stop.
+    timeout: OnceLock<Duration>,
+}
+
+impl Leaving {
+    pub(crate) fn new() -> Result<Leaving, ClusterError> {
+        let told = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| {
+            ClusterError::Program { program: "an eventfd".into(), reason: error.to_string() }
+        })?;
+        Ok(Leaving { told, timeout: OnceLock::new() })
+    }
+
+    /// Tells it; the first timeout counts.
+    pub(crate) fn tell(&self, timeout: Duration) -> rustix::io::Result<()> {
+        self.timeout.get_or_init(|| timeout);
+        rustix::io::write(&self.told, &1_u64.to_ne_bytes()).map(drop)
+    }
+}
+
 /// Everything the thread works with.
 pub(crate) struct Supervisor {
     options: ClusterOptions,
     layout: Layout,
-    /// Its other end says how long leaving may take, and is dropped when the handle is.
-    handle: Receiver<Duration>,
-    /// How long the server may take to stop.
-    stop_timeout: Cell<Duration>,
+    leaving: Arc<Leaving>,
     owns: Arc<AtomicBool>,
 }
 
@@ -79,13 +102,13 @@ impl Supervisor {
     pub(crate) fn new(
         options: ClusterOptions,
         layout: Layout,
-        handle: Receiver<Duration>,
+        leaving: Arc<Leaving>,
         owns: Arc<AtomicBool>,
     ) -> Supervisor {
-        Supervisor { options, layout, handle, stop_timeout: Cell::new(STOP), owns }
+        Supervisor { options, layout, leaving, owns }
     }
 
-    /// Attaches, reports the result, and keeps the cluster up until the handle is dropped.
+    /// Attaches, reports the result, and keeps the cluster up until this process leaves.
     ///
     /// Runs on a thread of its own to its end, since the server's death signal is bound to the thread that started it.
     pub(crate) fn run(self, report: impl FnOnce(Result<Attached, ClusterError>)) {
@@ -146,10 +169,17 @@ impl Supervisor {
         }
     }
 
-    /// Watches over the server or the lock until the handle is dropped.
+    /// Watches over the server or the lock until this process leaves.
     fn supervise(&self, mut membership: Membership) {
         let mut pause = WATCH;
-        while self.sleep(WATCH).is_ok() {
+        loop {
+            let waited = match &mut membership {
+                Membership::Owner(tenure) => self.await_end(&mut tenure.server),
+                Membership::Guest => self.sleep(WATCH),
+            };
+            if waited.is_err() {
+                break;
+            }
             membership = match membership {
                 Membership::Owner(tenure) => self.restart_if_ended(tenure, &mut pause),
                 Membership::Guest => self.take_over_if_free(&mut pause),
@@ -158,7 +188,7 @@ impl Supervisor {
         if let Membership::Owner(mut tenure) = membership
             && !is_watched(&self.layout)
         {
-            tenure.server.stop(self.stop_timeout.get());
+            tenure.server.stop(self.leaving.timeout.get().copied().unwrap_or(STOP));
         }
     }
 
@@ -328,15 +358,35 @@ impl Supervisor {
         Ok(Some(file))
     }
 
-    /// Rests for a while; an error means that the handle was dropped.
+    /// Rests for a while; an error means that this process leaves.
     fn sleep(&self, pause: Duration) -> Result<(), ClusterError> {
-        match self.handle.recv_timeout(pause) {
-            Err(RecvTimeoutError::Timeout) => Ok(()),
-            Ok(timeout) => {
-                self.stop_timeout.set(timeout);
-                Err(ClusterError::Abandoned)
+        self.rest(None, Some(pause))
+    }
+
+    /// Rests until a server has ended, or for a moment where the kernel can't tell that; an error means that this
+    /// process leaves.
+    fn await_end(&self, server: &mut Server) -> Result<(), ClusterError> {
+        let process = server.pid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        // It may have ended before, and another process may have its number now.
+        if server.exit_description().is_some() {
+            return Ok(());
+        }
+        let span = if process.is_none() { Some(WATCH) } else { None };
+        self.rest(process.as_ref(), span)
+    }
+
+    fn rest(&self, process: Option<&OwnedFd>, span: Option<Duration>) -> Result<(), ClusterError> {
+        let mut watched = vec![PollFd::new(&self.leaving.told, PollFlags::IN)];
+        watched.extend(process.map(|process| PollFd::new(process, PollFlags::IN)));
+        let span = span.and_then(|span| Timespec::try_from(span).ok());
+        match retry_on_intr(|| poll(&mut watched, span.as_ref())) {
+            Ok(_) if watched[0].revents().is_empty() => Ok(()),
+            Ok(_) => Err(ClusterError::Abandoned),
+            Err(error) => {
+                tracing::warn!(%error, "could not wait for the end of the private Postgres; trying again");
+                std::thread::sleep(WATCH);
+                Ok(())
             }
-            Err(RecvTimeoutError::Disconnected) => Err(ClusterError::Abandoned),
         }
     }
 
