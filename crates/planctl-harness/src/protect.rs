@@ -33,7 +33,7 @@ use watch::Watch;
 pub const PROTECTED_FILES_MAX: usize = 10_000;
 /// The most bytes of all protected files together: they are read before and after each contract.
 pub const PROTECTED_BYTES_MAX: u64 = 4 << 30;
-/// The most bytes of one file, and of all, of which copies are kept.
+/// The most bytes of one file, and of all, of which copies are kept; a plan has as many at most.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 const COPIES_BYTES_MAX: u64 = 64 << 20;
 
@@ -49,8 +49,7 @@ pub struct Baseline {
     /// approval, so it is a change. With the digests of the contracts that each decides.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deciding: BTreeMap<String, BTreeSet<Digest>>,
-    /// Plan files among all these. planctl draws marks into them while their steps are judged, so that their bytes are not
-    /// compared; whoever runs a gate compares their text less the marks.
+    /// Plan files, and links to them, among all these: planctl draws marks into them ([`Baseline::take_marks`]).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub marked: BTreeSet<String>,
     /// Names and patterns of entries that the step at hand may change itself: not compared.
@@ -230,35 +229,55 @@ impl Baseline {
         Ok(())
     }
 
-    /// Leaves a plan file, where it is protected, to those who compare its text less the marks.
-    pub fn leave_marked(&mut self, plan: &str) {
+    /// Notes that planctl draws marks into a file, where it is protected, by its own name or by that of a link to it.
+    pub fn note_plan(&mut self, plan: &str) {
         let plan = clean(plan);
-        if self.covers(&plan) {
-            self.files.remove(&plan);
-            self.deciding.remove(&plan);
-            self.marked.insert(plan);
-        }
+        let is_it =
+            |(name, state): &(&String, &FileState)| **name == plan || state.at.as_ref() == Some(&plan);
+        let names: Vec<String> = self.files.iter().filter(is_it).map(|(name, _)| name.clone()).collect();
+        self.marked.extend(names);
     }
 
-    /// Compares a plan file like any other, since its text is not the approved one, whose digest is given.
-    pub fn compare_as_file(&mut self, plan: String, digest: Digest) {
-        self.marked.remove(&plan);
-        let state = FileState { digest, executable: false, link: None, at: None, kind: EntryKind::File };
-        self.files.insert(plan, state);
+    /// Takes the content of a protected plan as it is for the approved one, where a reader of it finds only marks changed.
+    ///
+    /// The marks must stay as they are until the comparison is over ([`PlanFileLock`](crate::PlanFileLock)).
+    ///
+    /// # Errors
+    ///
+    /// When the workspace cannot be opened.
+    pub fn take_marks(
+        &mut self,
+        workspace: &Path,
+        plan: &str,
+        is_approved_text: impl Fn(Vec<u8>) -> bool,
+    ) -> Result<(), ProtectError> {
+        let plan = clean(plan);
+        let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
+        for name in &self.marked {
+            let Some(state) = self.files.get_mut(name).filter(|state| state.kind.is_file()) else { continue };
+            if *name != plan && state.at.as_ref() != Some(&plan) {
+                continue;
+            }
+            let path = bytes_of_name(name);
+            let read = root.read(Path::new(&path), LastLink::Follow, COPY_BYTES_MAX);
+            let digest = read.as_ref().ok().map(|bytes| digest_of(bytes));
+            if let Some(digest) = digest.filter(|_| read.is_ok_and(&is_approved_text)) {
+                state.digest = digest;
+            }
+        }
+        Ok(())
     }
 
     /// Says whether nothing is protected, so that comparing costs nothing.
     pub fn is_empty(&self) -> bool {
-        let names = [self.globs.is_empty(), self.marked.is_empty(), self.deciding.is_empty()];
-        self.files.is_empty() && names.iter().all(|none| *none)
+        self.files.is_empty() && self.globs.is_empty() && self.deciding.is_empty()
     }
 
     /// Says whether a file is protected: it was there and named, or a pattern matches it.
     pub fn covers(&self, path: &str) -> bool {
         let path = clean(path);
         let mut patterns = self.globs.iter().chain(self.deciding.keys());
-        let is_covered = self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path));
-        is_covered && !self.marked.contains(&path)
+        self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path))
     }
 
     /// Says whether the step at hand may change an entry: one that its own patterns protect it may not.
@@ -351,9 +370,7 @@ impl Baseline {
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
         let (patterns, plain) = self.deciding.keys().partition::<Vec<_>, _>(|name| is_glob(name));
         let patterns = self.globs.iter().chain(patterns);
-        let mut survey = Survey::take(&root, self.files.keys().chain(plain), patterns, before)?;
-        survey.entries.retain(|path, _| !self.marked.contains(path));
-        Ok(survey)
+        Survey::take(&root, self.files.keys().chain(plain), patterns, before)
     }
 
     /// Says what of a survey differs from what was approved.

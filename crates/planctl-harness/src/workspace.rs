@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -142,15 +143,7 @@ impl WorkspaceLock {
     ///
     /// When the file cannot be made.
     pub fn try_take(folder: &Path, workspace: &Path) -> io::Result<Option<WorkspaceLock>> {
-        std::fs::create_dir_all(folder)?;
-        let digest = digest_of(workspace.as_os_str().as_encoded_bytes());
-        let name = digest.as_str().trim_start_matches("sha256:");
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(folder.join(format!("{name}.lock")))?;
+        let file = lock_file(folder, workspace)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
@@ -173,6 +166,50 @@ impl WorkspaceLock {
     pub fn descriptors(&self) -> Vec<Arc<OwnedFd>> {
         self.descriptors.clone()
     }
+}
+
+/// Keeps the marks in a plan's file as they are, in all processes of a state directory.
+#[derive(Debug)]
+pub struct PlanFileLock {
+    _file: File,
+}
+
+impl PlanFileLock {
+    /// Has nobody draw marks into a plan's file for as long as this lives; waits for whoever draws some at this moment.
+    ///
+    /// `folder` is of one state directory, and holds one small file per plan.
+    ///
+    /// # Errors
+    ///
+    /// When the file of the lock can't be made.
+    pub fn share(folder: &Path, plan_file: &Path) -> io::Result<PlanFileLock> {
+        let file = lock_file(folder, plan_file)?;
+        retry_on_intr(|| flock(&file, FlockOperation::LockShared))?;
+        Ok(PlanFileLock { _file: file })
+    }
+
+    /// Takes the right to draw marks, without waiting; `None` while somebody has them stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PlanFileLock::share`].
+    pub fn try_take(folder: &Path, plan_file: &Path) -> io::Result<Option<PlanFileLock>> {
+        let file = lock_file(folder, plan_file)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(PlanFileLock { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Opens the file by which a path is locked within one state directory.
+fn lock_file(folder: &Path, path: &Path) -> io::Result<File> {
+    std::fs::create_dir_all(folder)?;
+    let digest = digest_of(path.as_os_str().as_encoded_bytes());
+    let name = digest.as_str().trim_start_matches("sha256:");
+    let path = folder.join(format!("{name}.lock"));
+    File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
 /// Reads a plan file.

@@ -22,7 +22,7 @@ mod verify;
 pub use diagnostic::explain::{Example, Explanation, unescape};
 pub use diagnostic::levels::{Levels, UnknownWish, Wish};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
-pub use edit::annotate::annotate;
+pub use edit::annotate::{annotate, is_same_but_for_marks};
 pub use edit::expand::{Expanded, expand, expand_in_batches};
 pub use edit::fix::{Reach, apply_fixes, fixing_edits};
 pub use edit::format::format;

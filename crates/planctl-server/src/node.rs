@@ -246,6 +246,11 @@ impl ServerNode {
         &self.inner.state_dir
     }
 
+    /// Returns the directory of the locks on workspaces and on plans' files.
+    pub(crate) fn locks_dir(&self) -> PathBuf {
+        self.state_dir().join("workspaces")
+    }
+
     /// Returns the id of this host.
     pub fn host(&self) -> &str {
         &self.inner.host

@@ -7,7 +7,7 @@ use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::tree::Mark;
 use crate::tree::digest::status_value;
-use crate::tree::parse::parse;
+use crate::tree::parse::{STATUSES, parse};
 
 /// Returns the plan's text with this status and these marks, by step number.
 ///
@@ -32,6 +32,15 @@ pub fn annotate(source: &Source, status: &str, marks: &BTreeMap<u32, Mark>) -> S
         edits.push((old, mark));
     }
     apply(source.text(), &edits)
+}
+
+/// Says whether two texts of a plan differ in nothing but the status and the marks that planctl draws.
+pub fn is_same_but_for_marks(found: &Source, approved: &Source) -> bool {
+    let status = |source: &Source| status_value(source).map(|value| source.slice(value).trim().to_owned());
+    let (own, other) = (status(found), status(approved));
+    let is_drawn = own == other || own.is_some_and(|status| STATUSES.contains(&status.as_str()));
+    let unmarked = |source: &Source| annotate(source, STATUSES[0], &BTreeMap::new());
+    is_drawn && unmarked(found) == unmarked(approved)
 }
 
 fn apply(text: &str, edits: &[(Span, String)]) -> String {
@@ -65,6 +74,19 @@ mod tests {
         assert_eq!(digest(&source), digest(&again));
         assert_eq!(annotate(&again, "in-progress", &marks), written);
         assert_eq!(annotate(&again, "draft", &BTreeMap::new()), PLAN.replace("⚠️ ", ""));
+    }
+
+    #[test]
+    fn only_what_planctl_draws_leaves_a_text_the_same() {
+        let approved = Source::new("p", PLAN);
+        let same = |text: String| is_same_but_for_marks(&Source::new("p", text), &approved);
+        let marks = BTreeMap::from([(1, Mark::Passed), (2, Mark::Working)]);
+        assert!(same(annotate(&approved, "in-progress", &marks)));
+        assert!(same(PLAN.replace("⚠️ ", "")));
+        for (word, other) in [("draft", "all reviewed"), ("One", "Two"), ("# T\r\n", "# T\r\n\r\n")] {
+            assert!(!same(PLAN.replace(word, other)), "{other}");
+        }
+        assert!(!same(PLAN.replace("One\r\n", "One\r\n**status:** done\r\n")));
     }
 
     #[test]

@@ -8,7 +8,9 @@ use futures_util::FutureExt as _;
 use planctl_engine::{
     Digest, Event, Gated, HarnessEvent, HarnessResult, Inconclusive, Node, Purpose, Subscription, Work,
 };
-use planctl_harness::{Baseline, ContractRunner, Output, Stability, Stream, Written, brief_file_work};
+use planctl_harness::{
+    Baseline, ContractRunner, Output, PlanFileLock, Stability, Stream, Written, brief_file_work,
+};
 use planctl_store::Claimed;
 
 use super::{Cancel, Executor};
@@ -52,10 +54,8 @@ impl Executor {
         let (found, outputs) = match runner {
             Err(what) => (HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(runner) => {
-                let baseline = Arc::new(self.baseline(claimed).await?);
                 let mut watch = self.output_sink(claimed, "contract");
-                let work =
-                    async |cancel| self.gate(claimed, slot, runner, &baseline, &mut watch, cancel).await;
+                let work = async |cancel| self.gate(claimed, slot, runner, &mut watch, cancel).await;
                 match self.while_renewing(claimed, &slot.cut, slot, work).await {
                     Some(gate) => gate?,
                     None => return Ok(None),
@@ -91,7 +91,6 @@ impl Executor {
         claimed: &Claimed,
         slot: &Slot,
         runner: ContractRunner,
-        baseline: &Arc<Baseline>,
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
         mut cancel: Cancel,
     ) -> Result<(HarnessResult, Vec<Output>), ServiceError> {
@@ -134,8 +133,10 @@ impl Executor {
             Err(gate) => return Ok((gate.found, gate.outputs)),
         };
         let runner = if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
-        let gate = runner.evaluate(gated.contract, baseline, watch, &mut cancel).await;
-        if let Some(what) = self.unstable_reason(claimed, baseline).await? {
+        let (baseline, _held) = self.baseline(claimed).await?;
+        let gate = runner.evaluate(gated.contract, &Arc::new(baseline), watch, &mut cancel).await;
+        // One that was replaced meanwhile was judged in part, or not at all.
+        if let Some(what) = self.replaced_workspace_reason(&claimed.run_name) {
             return nothing(Inconclusive::Unstable { what });
         }
         self.note_by_products(claimed, gate.made);
@@ -187,9 +188,10 @@ impl Executor {
         Ok(if is_own { self.runner.get_or_init(|| runner).clone() } else { runner })
     }
 
-    pub(super) async fn baseline(&self, claimed: &Claimed) -> Result<Baseline, ServiceError> {
+    /// Returns what the gate of a step compares. The marks in protected plans stay as they are for as long as the locks live.
+    async fn baseline(&self, claimed: &Claimed) -> Result<(Baseline, Vec<PlanFileLock>), ServiceError> {
         if self.approved.is_empty() {
-            return Ok(Baseline::default());
+            return Ok((Baseline::default(), Vec::new()));
         }
         let moved = self.changed_protected_files(claimed).await?;
         let (approved, graph, node) =
@@ -200,9 +202,7 @@ impl Executor {
             None => Ok(Baseline::default()),
         });
         let mut baseline = taken.await??;
-        for (plan, revision) in self.changed_plans(claimed, &baseline).await? {
-            baseline.compare_as_file(plan, revision);
-        }
+        let held = self.hold_marks(claimed, &mut baseline).await?;
         // The rights that a person allowed are those that an earlier attempt asked for.
         if claimed.item.at.attempt.number() > 1 {
             let mut view = self.store.run_view(self.run).await?;
@@ -215,7 +215,7 @@ impl Executor {
             baseline.by_products =
                 brief_file_work(|| by_products::read(&self.state_dir, Path::new(&claimed.workspace)));
         }
-        Ok(baseline)
+        Ok((baseline, held))
     }
 
     /// Remembers what a contract made below protected patterns, but for what a step of the plan is meant to make. Where

@@ -1,18 +1,18 @@
 //! Where an item is worked on: its folder, what tells that this is lost or replaced, and its lock.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::Digest;
-use planctl_harness::{Baseline, Isolation, WorkspaceLock, brief_file_work};
-use planctl_lang::shell_word;
+use planctl_harness::{Baseline, Isolation, PlanFileLock, WorkspaceLock, brief_file_work};
+use planctl_lang::{Source, is_same_but_for_marks, shell_word};
 use planctl_store::{Claimed, News};
 
 use super::{Cancel, Executor};
 use crate::executor::slots::Slot;
+use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::{around_folder, folder_problem};
-use crate::runs::plan_file::{read_digest, within_folder};
+use crate::runs::plan_file::within_folder;
 use crate::workspaces::branch_worktrees;
 
 /// How long a gate waits before it tries the workspace's lock again.
@@ -47,40 +47,60 @@ impl Executor {
         ))
     }
 
-    /// Says what was replaced or changed while a contract ran, so that it judged it in part, or not at all.
-    pub(super) async fn unstable_reason(
+    /// Takes planctl's own marks in protected plans for approved, where nothing else of their text changed, and has them stay as
+    /// they are for as long as what it returns lives.
+    pub(super) async fn hold_marks(
         &self,
         claimed: &Claimed,
-        baseline: &Baseline,
-    ) -> Result<Option<String>, ServiceError> {
-        let replaced = self.replaced_workspace_reason(&claimed.run_name);
-        let changed = self.changed_plans(claimed, baseline).await?;
-        Ok(replaced.or_else(|| changed.into_iter().map(|(plan, _)| plan).next()))
+        baseline: &mut Baseline,
+    ) -> Result<Vec<PlanFileLock>, ServiceError> {
+        let mut held = Vec::new();
+        if baseline.marked.is_empty() {
+            return Ok(held);
+        }
+        let place = PathBuf::from(&claimed.workspace);
+        for (plan, text) in self.protected_plans(baseline).await? {
+            let (locks, place, mut own) = (self.locks.clone(), place.clone(), std::mem::take(baseline));
+            let taken = blocking(move || {
+                let lock = PlanFileLock::share(&locks, &place.join(&plan));
+                let approved = Source::new(plan.clone(), text);
+                let is_approved = |bytes| {
+                    Source::from_bytes(plan.clone(), bytes)
+                        .is_ok_and(|found| is_same_but_for_marks(&found, &approved))
+                };
+                own.take_marks(&place, &plan, is_approved).map(|()| (lock, own))
+            });
+            let (lock, own) = taken.await??;
+            held.push(lock.map_err(ServiceError::io("lock a plan's file"))?);
+            *baseline = own;
+        }
+        Ok(held)
     }
 
-    /// Returns the protected plan files whose text, besides planctl's marks, is not the one that runs, with the digest of that.
-    pub(super) async fn changed_plans(
-        &self,
-        claimed: &Claimed,
-        baseline: &Baseline,
-    ) -> Result<Vec<(String, Digest)>, ServiceError> {
-        let mut changed = Vec::new();
+    /// Returns the plans into whose files marks are drawn and that a baseline may protect, as the run names them, with the
+    /// texts that run: its own, those around it, and those that it carries out.
+    async fn protected_plans(&self, baseline: &Baseline) -> Result<Vec<(String, String)>, ServiceError> {
+        let folder = &self.settings.folder;
+        let is_protected = |path: &&str| {
+            let mut marked = baseline.marked.iter().filter_map(|name| baseline.files.get_key_value(name));
+            marked.any(|(name, state)| name == path || state.at.as_deref() == Some(*path))
+        };
+        let mut plans = Vec::new();
         for (plan, run) in &self.marked_plans {
-            let path = within_folder(&self.settings.folder, plan);
-            let is_compared = |path: &&str| baseline.marked.contains(*path) && !baseline.may_change(path);
-            let Some(path) = path.filter(is_compared) else { continue };
-            let place = Path::new(&claimed.workspace);
-            let found = brief_file_work(|| read_digest(&place.join(path)));
-            // A worktree has what was committed.
-            if found.is_none() && !place.starts_with(&self.home) {
-                continue;
-            }
-            let revision = self.store.run(*run).await?.revision;
-            if found.as_ref() != Some(&revision) {
-                changed.push((path.to_owned(), revision));
+            if let Some(path) = within_folder(folder, plan).filter(is_protected) {
+                let row = self.store.run(*run).await?;
+                plans.push((path.to_owned(), self.store.revision(row.plan, &row.revision).await?.source));
             }
         }
-        Ok(changed)
+        for (plan, digest) in &self.settings.sub_plans {
+            if let Some(path) = within_folder(folder, plan).filter(is_protected) {
+                let workspace = self.store.run(self.run).await?.workspace;
+                if let Some(row) = self.store.plan_at(workspace, plan).await? {
+                    plans.push((path.to_owned(), self.store.revision(row.id, digest).await?.source));
+                }
+            }
+        }
+        Ok(plans)
     }
 
     /// Puts an item into the place where it is worked on.

@@ -41,8 +41,9 @@ impl ServerNode {
         let settings = RunSettings::of(row)?;
         settings.protect_scripts(&mut approved);
         let marked_plans = self.marked_plans(row).await?;
-        for plan in marked_plans.keys().filter_map(|plan| within_folder(&settings.folder, plan)) {
-            approved.leave_marked(plan);
+        let plans = marked_plans.keys().chain(settings.sub_plans.keys());
+        for plan in plans.filter_map(|plan| within_folder(&settings.folder, plan)) {
+            approved.note_plan(plan);
         }
         let graph = self.store.graph_of(row).await?;
         let moves = |node: &Node| {
@@ -56,7 +57,7 @@ impl ServerNode {
             spawner: self.spawner()?.clone(),
             holder: self.holder()?,
             scratch: scratch_in(self.state_dir())?,
-            locks: self.state_dir().join("workspaces"),
+            locks: self.locks_dir(),
             state_dir: self.state_dir().to_owned(),
             run: row.id,
             plan: row.plan_path.clone(),
@@ -109,7 +110,7 @@ impl ServerNode {
     }
 
     /// Returns the plans in whose files the state of a run is marked, with the run of each.
-    pub(crate) async fn marked_plans(&self, row: &RunRow) -> Result<BTreeMap<String, RunId>, ServiceError> {
+    async fn marked_plans(&self, row: &RunRow) -> Result<BTreeMap<String, RunId>, ServiceError> {
         let mut plans = BTreeMap::from([(row.plan_path.clone(), row.id)]);
         let mut around = row.around.as_ref().map(|around| around.run);
         while let Some(run) = around {

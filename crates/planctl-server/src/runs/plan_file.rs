@@ -52,8 +52,8 @@ impl ServerNode {
     }
 }
 
-/// Reads the digest of a plan's file; nothing where it is not there or can't be read.
-pub(crate) fn read_digest(file: &Path) -> Option<Digest> {
+/// Reads the digest of a plan's file.
+fn read_digest(file: &Path) -> Option<Digest> {
     Some(digest_of(file, bytes_of(file).ok()??))
 }
 
@@ -80,6 +80,8 @@ pub(crate) enum PlanFile {
     Changed,
     /// It is not there, can't be read, or is on another host.
     Unseen,
+    /// A gate that compares it is under way, so no marks were drawn.
+    Held,
 }
 
 /// Returns where the plan's file of a run is.

@@ -14,8 +14,8 @@ use planctl_lang::Look;
 /// a step `protects`.
 ///
 /// A contract's judges are found in its text and in files of the workspace that its tools read (a list of tests, the
-/// script in `package.json`), so it is settled here, where an approval binds it. The plan's own file, where planctl draws its
-/// marks, is compared less these.
+/// script in `package.json`), so it is settled here, where an approval binds it. Among them may be the plan's own file, and
+/// those of the plans that it carries out, into which planctl draws marks.
 ///
 /// # Errors
 ///
@@ -36,7 +36,10 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path, plan_file: &Path) -> Re
     let mut baseline = Baseline::take(workspace, kept.iter().map(String::as_str), globs_of(graph))?;
     baseline.add_deciding(workspace, fixed)?;
     if let Some(plan) = plan_file.strip_prefix(workspace).ok().and_then(Path::to_str) {
-        baseline.leave_marked(plan);
+        baseline.note_plan(plan);
+    }
+    for (_, plan) in graph.sub_plans() {
+        baseline.note_plan(&plan.path);
     }
     Ok(baseline)
 }

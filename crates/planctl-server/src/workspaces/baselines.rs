@@ -13,7 +13,7 @@ use planctl_store::{Approval, AskRow, PlanId, RunRow, Store};
 
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
-use crate::runs::plan_file::{plan_file, within_folder};
+use crate::runs::plan_file::plan_file;
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
 use crate::workspaces::by_products;
@@ -187,8 +187,9 @@ impl Services {
     ) -> Result<(), ServiceError> {
         let Some(shown) = shown else { return Ok(()) };
         let paths = shown.files.keys().chain(now.files.keys());
-        let mut moved: Vec<&String> =
-            paths.filter(|path| shown.files.get(*path) != now.files.get(*path)).collect();
+        let mut moved: Vec<&String> = paths
+            .filter(|path| shown.files.get(*path) != now.files.get(*path) && !now.marked.contains(*path))
+            .collect();
         moved.sort_unstable();
         moved.dedup();
         if moved.is_empty() {
@@ -212,19 +213,6 @@ impl Services {
         Ok(Some(baseline))
     }
 
-    /// Returns the text that runs of a plan that is protected, of the run or of one around it, as the run names its file.
-    async fn text_of_plan(&self, run: &RunRow, path: &str) -> Result<Option<Vec<u8>>, ServiceError> {
-        let folder = RunSettings::of(run)?.folder;
-        for (plan, of) in self.server_node.marked_plans(run).await? {
-            if within_folder(&folder, &plan) == Some(path) {
-                let row = self.store.run(of).await?;
-                let revision = self.store.revision(row.plan, &row.revision).await?;
-                return Ok(Some(revision.source.into_bytes()));
-            }
-        }
-        Ok(None)
-    }
-
     /// Shows how protected files differ from their approved copies.
     pub(crate) async fn compare_tampered(
         &self,
@@ -239,7 +227,6 @@ impl Services {
         for file in files.iter_mut().take(NAMED_MAX) {
             let before = match approved.files.get(&file.path) {
                 Some(state) => copy_of(&self.store, state).await?,
-                None if approved.marked.contains(&file.path) => self.text_of_plan(run, &file.path).await?,
                 None => Some(Vec::new()),
             };
             let now =
@@ -261,18 +248,14 @@ impl Services {
                 what: format!("restore {}: {why}", file.path),
                 next: Next::RestoreAndRetry { ask: row.number.unsigned_abs() },
             };
-            let no_copy = || {
-                refused("no copy of it is kept (it has more than 1 MiB, or is not a regular file)".to_owned())
-            };
             let copy = match approved.files.get(&file.path) {
-                None if approved.marked.contains(&file.path) => {
-                    let text = self.text_of_plan(&run, &file.path).await?;
-                    Some((text.ok_or_else(no_copy)?, false))
-                }
                 None => None,
                 Some(state) => match copy_of(&self.store, state).await? {
                     Some(bytes) => Some((bytes, state.executable)),
-                    None => return Err(no_copy()),
+                    None => {
+                        let why = "no copy of it is kept (it has more than 1 MiB, or is not a regular file)";
+                        return Err(refused(why.to_owned()));
+                    }
                 },
             };
             let (place, path) = (place.clone(), file.path.clone());
@@ -330,17 +313,18 @@ fn drifts(before: &Baseline, now: &Baseline, graph: &Graph) -> Vec<Drift> {
         let mut steps = graph.nodes().iter().filter_map(Node::gated);
         now.covers(path) || steps.any(|gated| gated.contract_files.contains(path))
     };
-    let known = before.files.iter().filter_map(|(path, old)| {
+    // An approval binds their text itself.
+    let is_plan = |path: &str| now.marked.contains(path);
+    let known = before.files.iter().filter(|(path, _)| !is_plan(path)).filter_map(|(path, old)| {
         let new = now.files.get(path);
         let change = match new {
             Some(new) => old.change_to(new)?,
-            None if now.marked.contains(path) => return None,
             None if is_named(path) && old.kind != EntryKind::Absent => FileChange::Deleted,
             None => return None,
         };
         Some(Drift { path: path.clone(), change, before: Some(old.clone()), now: new.cloned() })
     });
-    let is_new = |path: &&String| !before.files.contains_key(*path) && before.covers(path);
+    let is_new = |path: &&String| !is_plan(path) && !before.files.contains_key(*path) && before.covers(path);
     let created = now.files.iter().filter(|(path, _)| is_new(path)).map(|(path, new)| Drift {
         path: path.clone(),
         change: FileChange::Created,

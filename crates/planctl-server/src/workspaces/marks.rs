@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Digest, NodeState, Outcome, RunId, RunStatus};
-use planctl_harness::write_plan;
+use planctl_harness::{PlanFileLock, write_plan};
 use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::{PlanStatus, RunRow, RunView};
 
@@ -46,7 +46,8 @@ impl ServerNode {
     /// Writes the status of a plan without an active run into its file; logs a failure.
     pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
         let none = BTreeMap::new();
-        let write = move || write_marks(&file, &revision, status.word(), &none);
+        let locks = self.locks_dir();
+        let write = move || write_marks(&locks, &file, &revision, status.word(), &none);
         match blocking(write).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the plan file was not marked"),
@@ -73,7 +74,8 @@ impl ServerNode {
             .collect();
         let file = plan_file(&view.run);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
-        let write = move || write_marks(&file, &revision, status, &marks);
+        let locks = self.locks_dir();
+        let write = move || write_marks(&locks, &file, &revision, status, &marks);
         Ok(blocking(write).await?.unwrap_or_else(|error| {
             tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
             PlanFile::Unseen
@@ -83,6 +85,7 @@ impl ServerNode {
 
 /// Writes a status and marks into a plan's file, if it still is this text.
 fn write_marks(
+    locks: &Path,
     file: &Path,
     revision: &Digest,
     status: &str,
@@ -97,6 +100,10 @@ fn write_marks(
     let text = annotate(&source, status, marks);
     if text == source.text() {
         return Ok(PlanFile::Runs);
+    }
+    let lock = PlanFileLock::try_take(locks, file).map_err(|error| error.to_string())?;
+    if lock.is_none() {
+        return Ok(PlanFile::Held);
     }
     // A concurrent change of the file by somebody else is kept.
     write_plan(file, source.text().as_bytes(), text.as_bytes())

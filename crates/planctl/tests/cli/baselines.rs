@@ -304,4 +304,31 @@ fn a_protected_plan_file_is_compared_without_the_marks_that_planctl_draws() {
     assert_eq!(done.code, 0, "{done:?}");
     assert!(fixture.read("p.md").contains("### 1. ✅ Begin"), "{}", fixture.read("p.md"));
     assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+    // planctl writes no other status than its own words, and no such line in a step.
+    for words in ["status: all reviewed", "status: draft\n**status:** all reviewed"] {
+        let fixture = Fixture::new();
+        fixture.write("p.md", &text.replacen("grep -q Finish", "grep -q 'all reviewed'", 1));
+        let edit = format!("touch done-1; sed -i 's/^status: .*/{}/' p.md", words.replace('\n', "\\n"));
+        let said = run(&fixture, &["--approve"], &edit);
+        assert_eq!(said.code, 3, "{words}: {said:?}");
+        assert!(said.err.contains("contract=tampered"), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn marks_in_a_protected_plan_that_is_carried_out_and_in_a_link_to_a_plan_are_no_tampering() {
+    let fixture = Fixture::new();
+    let inner = plan("Inner", "5 minutes", &[("In", "test -e in-done", "escalate")]);
+    let sub = "### 1. Sub\n\n**type:** sub-plan\n**plan:** sub/in.md\n**approval:** inherit\n\n### 2. After";
+    let outer = plan("Outer", "5 minutes", &[("After", "test -e after", "escalate")])
+        .replace("**target:** coder", "**target:** coder\n**protects:** sub/**, docs/**")
+        .replace("### 1. After", sub);
+    fixture.write("sub/in.md", &inner).write("p.md", &outer).write("docs/note.txt", "");
+    std::os::unix::fs::symlink("../p.md", fixture.path("docs/current.md")).unwrap();
+    // The gate comes when marks are drawn in both.
+    let worker = "[ $PLANCTL_STEP = 2 ] || exec touch in-done; touch after; \
+                  until grep -q '✅ In' sub/in.md && grep -q '⏳ After' p.md; do sleep 0.05; done";
+    let done = run(&fixture, &["--approve"], worker);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(fixture.read("sub/in.md").contains("✅ In"), "{}", fixture.read("sub/in.md"));
 }

@@ -51,8 +51,11 @@ impl Turns for Marks {
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
         // Those that ended first, so that the run after them in the same file has the last word.
         for run in over {
-            let seen_open = self.drawn.remove(&run).flatten().is_some();
             let file = draw_contained(shared, run).await?;
+            if file == PlanFile::Held {
+                continue;
+            }
+            let seen_open = self.drawn.remove(&run).flatten().is_some();
             if seen_open {
                 self.warn_if_changed(run, file);
             }
@@ -65,7 +68,7 @@ impl Turns for Marks {
                 let file = draw_contained(shared, run).await?;
                 self.warn_if_changed(run, file);
                 shared.server_node.unmarked().insert(run);
-                self.drawn.insert(run, seq);
+                self.drawn.insert(run, seq.filter(|_| file != PlanFile::Held));
             }
         }
         if matches!(shared.scope, Scope::Host) {
@@ -91,7 +94,7 @@ impl Marks {
                 "the plan file was changed during the run, which goes on with the approved text; the file is left as it is"
             ),
             PlanFile::Runs => drop(self.changed.remove(&run)),
-            PlanFile::Changed | PlanFile::Unseen => {}
+            PlanFile::Changed | PlanFile::Unseen | PlanFile::Held => {}
         }
     }
 
