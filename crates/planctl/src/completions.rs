@@ -9,6 +9,21 @@ use crate::{args, show};
 /// The variable by which a shell asks for completions.
 const VARIABLE: &str = "PLANCTL_COMPLETE";
 
+/// What bash needs besides: it takes words as they are, so that names with blanks and quotes would be several words, or none.
+const BASH_QUOTES: &str = r#"
+_planctl_quoted() {
+    local begun=${COMP_WORDS[COMP_CWORD]} at
+    if [[ $begun == [\"\']* ]]; then
+        _clap_complete_planctl "$@"
+        return
+    fi
+    _clap_complete_planctl "$1" "${2//\\/}" "${@:3}"
+    for at in "${!COMPREPLY[@]}"; do
+        printf -v 'COMPREPLY[at]' %q "${COMPREPLY[at]}"
+    done
+}
+"#;
+
 /// Answers a shell that asks for completions, and ends the process; returns where no shell does.
 pub fn answer() {
     if std::env::var_os(VARIABLE).is_some()
@@ -31,6 +46,10 @@ pub fn script(shell: clap_complete::Shell) -> Answer {
     writer
         .write_registration(VARIABLE, "planctl", "planctl", "planctl", &mut text)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not write completions: {error}")))?;
-    show::print(&String::from_utf8_lossy(&text))?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if shell == clap_complete::Shell::Bash {
+        text = BASH_QUOTES.to_owned() + &text.replace("-F _clap_complete_planctl", "-F _planctl_quoted");
+    }
+    show::print(&text)?;
     Ok(Exit::Yes)
 }

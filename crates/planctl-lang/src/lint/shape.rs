@@ -207,13 +207,13 @@ fn status(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 
 // Verification asks no database, so a status and marks that a run can have left are taken for planctl's own. A run that waits for
 // its first worker has marked no step, nor has one that was cancelled before it had any; a run that is done leaves steps
-// unmarked that its path did not enter; a plan may be approved again after a run.
+// unmarked that its path did not enter; a plan may be approved again after a run, or handed in anew in place of one.
 fn is_like_ours(context: &Context<'_>) -> bool {
     let status = context.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
     let mut marks = context.tree.steps.iter().filter_map(|step| step.mark.as_ref()).peekable();
     match status {
         Some("done") => marks.peek().is_some() && marks.all(|mark| mark.value != Mark::Working.symbol()),
-        Some("in-progress" | "failed" | "approved") => true,
+        Some("in-progress" | "failed" | "approved" | "verified") => true,
         Some(_) | None => false,
     }
 }

@@ -46,15 +46,15 @@ struct Project {
 pub async fn run(context: &Context, keep: bool, asks: bool) -> Answer {
     let project = Project::make().await?;
     let context = context.in_workspace(&project.workspace)?;
-    let exit = run_demo(&context, &project, asks && context.is_interactive()).await?;
+    let ended = run_demo(&context, &project, asks && context.is_interactive(), keep).await;
     if keep {
         let place = project.folder.keep();
         context.say(&format!("the project is kept in {}", place.display()));
     }
-    Ok(exit)
+    ended
 }
 
-async fn run_demo(context: &Context, project: &Project, asks: bool) -> Answer {
+async fn run_demo(context: &Context, project: &Project, asks: bool, keep: bool) -> Answer {
     heading("verify", "a plan is checked like a program, before anything runs")?;
     let plan = project.workspace.join("till.md");
     let scripted = Agent::Exec("a scripted worker".to_owned());
@@ -89,16 +89,30 @@ async fn run_demo(context: &Context, project: &Project, asks: bool) -> Answer {
 
     heading("run", "a worker does each step; then the harness runs its contract, whatever the worker says")?;
     show::print(&format!("run {}\n", styled(BOLD, &show::safe(&run))))?;
-    let mut worked = work_on(&client, handle, 0).await?;
+    let ended = go_through(&client, handle, project, asks).await;
+    let ended = match ended {
+        Err(stopped) if !keep => {
+            // Its folder goes, so nobody could go on with it.
+            client.cancel(handle, Some("the demo was stopped")).await?;
+            Err(Failure { next: None, ..stopped })
+        }
+        ended => ended,
+    };
+    client.close().await;
+    ended
+}
+
+/// Works on the run to its end, and answers for the person who is asked, or asks them.
+async fn go_through(client: &Client, handle: Handle, project: &Project, asks: bool) -> Answer {
+    let mut worked = work_on(client, handle, 0).await?;
     show_retry(project)?;
     while worked.view.state == RunState::Waiting {
-        answer(&client, handle, asks).await?;
+        answer(client, handle, asks).await?;
         heading("go on", "the answer is stored, and the run goes on where it stood")?;
-        worked = work_on(&client, handle, worked.seq).await?;
+        worked = work_on(client, handle, worked.seq).await?;
     }
     let view = client.status(handle).await?;
     let audit = client.audit(Some(handle)).await?;
-    client.close().await;
     ending(handle, &audit, exit_of(&view))
 }
 
@@ -118,7 +132,7 @@ async fn work_on(client: &Client, handle: Handle, since: u64) -> Result<Worked, 
     )
     .await?;
     match worked.asked {
-        Some(exit) => Err(Failure::new(exit, "stopped").next(format!("planctl resume {}", worked.view.run))),
+        Some(exit) => Err(Failure::new(exit, "stopped").next(format!("planctl resume {}", short_id(handle)))),
         None => Ok(worked),
     }
 }
@@ -173,9 +187,7 @@ fn ending(run: Handle, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answ
     show::print(&format!(
         "  history: {events} events, {sound}: gap-free, hash chain intact, states follow from it\n\n"
     ))?;
-    // The names of runs count in their workspace, which goes away here; the beginning of an id is found anywhere.
-    let id = run.id().to_string().replace('-', "");
-    let run = id.get(..ID_SHOWN).unwrap_or(&id);
+    let run = short_id(run);
     let commands = [
         (format!("planctl logs {run} --step 2"), "what the worker said, what the contract printed"),
         (format!("planctl why {run} 3"), "why a step is where it is"),
@@ -189,6 +201,11 @@ fn ending(run: Handle, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answ
     ];
     show::print(&format!("{}\n{}", styled(BOLD, "next:"), show::commands(&commands)))?;
     Ok(exit)
+}
+
+/// Returns the beginning of a run's id, by which it is found anywhere: its name counts in its workspace, which goes away.
+fn short_id(run: Handle) -> String {
+    run.id().to_string().replace('-', "").chars().take(ID_SHOWN).collect()
 }
 
 fn heading(title: &str, what: &str) -> Result<(), Failure> {

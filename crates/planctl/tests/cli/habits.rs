@@ -308,6 +308,30 @@ fn completions_know_runs_asks_roles_and_plans() {
 }
 
 #[test]
+fn bash_completes_names_with_blanks_and_quotes_to_one_word() {
+    let fixture = Fixture::new();
+    fixture.write("plans/a plan.md", "").write("plans/it's.md", "").write("plans/plain.md", "");
+    let completed = |word: &str| {
+        let word = word.replace('\'', r"'\''");
+        fixture.shell(&format!(
+            "source <(planctl completions bash); \
+             COMP_WORDS=(planctl verify '{word}') COMP_CWORD=2 COMP_TYPE=9; \
+             \"$(complete -p planctl | sed 's/.*-F \\([^ ]*\\).*/\\1/')\" planctl '{word}' verify; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        ))
+    };
+    for (word, whole) in [
+        ("plans/a", r"plans/a\ plan.md"),
+        (r"plans/a\ p", r"plans/a\ plan.md"),
+        ("plans/i", r"plans/it\'s.md"),
+        ("plans/p", "plans/plain.md"),
+    ] {
+        let said = completed(word);
+        assert_eq!(said.out.trim_end(), whole, "{word}: {said:?}");
+    }
+}
+
+#[test]
 fn each_project_counts_its_own_runs_and_an_answer_from_elsewhere_finds_the_right_one() {
     let fixture = Fixture::new();
     let text = plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]);

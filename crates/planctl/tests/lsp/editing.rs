@@ -115,7 +115,7 @@ fn fixes_leave_a_text_without_the_finding() {
         let mut editor = Editor::new(&[encoding]);
         editor.write("docs/𝒳.md", "x\n");
         let text = plan("docs/𝒳.md", "test -s docs/cause.md")
-            .replace("status: draft", "status: verified")
+            .replace("status: draft", "status: done")
             .replace("### 1. Find", "### Step 1: 𝒳 Find");
         let found = editor.opened("a.md", &text);
         let codes: Vec<&str> = found.iter().filter_map(|found| found["code"].as_str()).collect();
