@@ -280,6 +280,11 @@ impl Baseline {
         self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path))
     }
 
+    /// Says whether an entry, where it comes, decides the step's contract: code under test may not make it either.
+    pub(crate) fn decides(&self, path: &str) -> bool {
+        self.deciding.contains_key(path) || self.deciding.keys().any(|name| matches(name, path))
+    }
+
     /// Says whether the step at hand may change an entry: one that its own patterns protect it may not.
     pub fn may_change(&self, path: &str) -> bool {
         let is_free = self.free.contains(path) || self.free.iter().any(|glob| matches(glob, path));
