@@ -26,7 +26,9 @@ pub use comparing::{put_entry, read_entry};
 pub(crate) use stability::Steady;
 pub use stability::{ContractWrite, Stability, Written};
 
-use survey::{Survey, bytes_of_name};
+pub(crate) use survey::{bytes_of_name, name_of};
+
+use survey::Survey;
 use watch::Watch;
 
 /// The most files that one step's globs may protect.
