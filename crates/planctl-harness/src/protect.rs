@@ -26,7 +26,9 @@ pub use comparing::{put_entry, read_entry};
 pub(crate) use stability::Steady;
 pub use stability::{ContractWrite, Stability, Written};
 
-use survey::{Survey, bytes_of_name};
+pub(crate) use survey::{bytes_of_name, name_of};
+
+use survey::Survey;
 use watch::Watch;
 
 /// The most files that one step's globs may protect.
@@ -278,6 +280,11 @@ impl Baseline {
         let path = clean(path);
         let mut patterns = self.globs.iter().chain(self.deciding.keys());
         self.files.contains_key(&path) || patterns.any(|glob| matches(glob, &path))
+    }
+
+    /// Says whether an entry, where it comes, decides the step's contract: code under test may not make it either.
+    pub(crate) fn decides(&self, path: &str) -> bool {
+        self.deciding.contains_key(path) || self.deciding.keys().any(|name| matches(name, path))
     }
 
     /// Says whether the step at hand may change an entry: one that its own patterns protect it may not.

@@ -19,7 +19,7 @@ use crate::spawn::Spawner;
 
 pub use branches::{BranchWorktrees, Joined};
 pub(crate) use changes::changes_between;
-pub use changes::{Change, ChangeKind, Changes, changes_since_head};
+pub use changes::{Change, ChangeKind, Changes, changes_since_head, tracked_of};
 pub use merge::{Conflict, Merged, merge};
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.

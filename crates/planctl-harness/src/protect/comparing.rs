@@ -28,7 +28,8 @@ struct Begun {
 /// Describes the protected entries after a contract ran.
 #[derive(Default)]
 pub(crate) struct Compared {
-    /// How they compare with what was approved. A file that the contract itself created is no tampering.
+    /// How they compare with what was approved. A file that the contract itself created is no tampering, unless contracts are
+    /// decided by files of its name: then code under test has made its own judge.
     pub(crate) found: Comparison,
     /// Entries below protected patterns that were created while it ran.
     pub(crate) made: BTreeMap<String, Digest>,
@@ -50,9 +51,10 @@ impl Comparing {
         blocking(move || {
             let text = |error: super::ProtectError| error.to_string();
             // The watch comes first, so that nothing falls between it and the survey.
-            let watch = Watch::start(&workspace, &baseline);
+            let mut watch = Watch::start(&workspace, &baseline);
             let mut before = baseline.survey(&workspace, None).map_err(text)?;
             remove_by_products(&baseline, &workspace, &mut before);
+            watch.add_absent(&workspace, &baseline, &before);
             let found = baseline.compare_survey(&before);
             Ok((found, Comparing(Some(Begun { baseline, workspace, before, watch }))))
         })
@@ -67,12 +69,13 @@ impl Comparing {
         blocking(move || {
             let after = baseline.survey(&workspace, Some(&before)).map_err(|error| error.to_string())?;
             let mut found = baseline.compare_survey(&after);
+            let is_by_product = |path: &String| !baseline.may_change(path) && !baseline.decides(path);
             let made: BTreeMap<String, Digest> =
-                after.new_since(&before).filter(|(path, _)| !baseline.may_change(path)).collect();
-            found.tampered.retain(|file| file.change != FileChange::Created);
+                after.new_since(&before).filter(|(path, _)| is_by_product(path)).collect();
+            found.tampered.retain(|file| file.change != FileChange::Created || baseline.decides(&file.path));
             found.digests.retain(|path, _| !made.contains_key(path));
-            let put_back =
-                watch.finish(&before, &after).into_iter().filter(|path| !baseline.may_change(path));
+            let is_compared = |path: &String| !baseline.may_change(path) && baseline.covers(path);
+            let put_back = watch.finish(&before, &after).into_iter().filter(is_compared);
             let put_back = put_back.take(NAMES_MAX).collect();
             Ok(Compared { found, made, put_back })
         })

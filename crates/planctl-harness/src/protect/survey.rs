@@ -26,6 +26,8 @@ const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) entries: BTreeMap<String, Seen>,
+    /// By pattern, the folders in which an entry that matches it was looked for.
+    pub(super) folders: BTreeMap<String, Vec<PathBuf>>,
     /// The first file that was not read, since it and those before it have more than [`PROTECTED_BYTES_MAX`].
     too_large: Option<String>,
 }
@@ -137,6 +139,7 @@ impl Surveyor<'_> {
             if !visited.insert((found.dev(), found.ino())) {
                 continue;
             }
+            self.survey.folders.entry(glob.to_owned()).or_default().push(folder.clone());
             let Ok(entries) = Dir::read_from(&open) else {
                 self.record_kind(&folder, EntryKind::Unreadable);
                 continue;
@@ -188,7 +191,7 @@ impl Surveyor<'_> {
 }
 
 /// A pattern, also part by part, so that folders below which nothing can match are left alone.
-struct Pattern {
+pub(super) struct Pattern {
     text: String,
     whole: Glob,
     /// One matcher per folder; `None` from the first part on that may stand for several.
@@ -201,7 +204,7 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn read(glob: &str) -> Result<Pattern, ProtectError> {
+    pub(super) fn read(glob: &str) -> Result<Pattern, ProtectError> {
         let text = glob.strip_prefix("./").unwrap_or(glob).to_owned();
         let whole = Glob::parse(&text)?;
         let mut parts = Vec::new();
@@ -228,7 +231,7 @@ impl Pattern {
         })
     }
 
-    fn matches(&self, path: &Path) -> bool {
+    pub(super) fn matches(&self, path: &Path) -> bool {
         self.is_seen(path) && self.whole.matches(path)
     }
 

@@ -11,10 +11,18 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use planctl_glob::is_glob;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+use rustix::io::Errno;
 
-use super::survey::{Survey, bytes_of_name, name_of};
+use super::survey::{Pattern, Survey, bytes_of_name, name_of};
 use super::{Baseline, EntryKind};
+
+/// The most folders in which new entries that match a pattern are watched for: the system has a few thousand watches at least.
+const PATTERN_FOLDERS_MAX: usize = 2_000;
+/// The events of entries that come to a folder or leave it.
+const MOVES: WatchFlags =
+    WatchFlags::MOVED_FROM.union(WatchFlags::MOVED_TO).union(WatchFlags::CREATE).union(WatchFlags::DELETE);
 
 /// Watches the protected entries of a workspace, and the folders on the way to them.
 pub(crate) struct Watch {
@@ -22,21 +30,21 @@ pub(crate) struct Watch {
     events: Option<OwnedFd>,
     /// By watch: the entry itself, or names in a folder with the entries below each.
     targets: BTreeMap<i32, Target>,
+    patterns: Vec<Pattern>,
 }
 
 #[derive(Default)]
 struct Target {
     itself: BTreeSet<String>,
     names: BTreeMap<OsString, String>,
+    /// Where it lies, and the place of a pattern that entries in it may match.
+    patterns: BTreeSet<(PathBuf, usize)>,
 }
 
 impl Watch {
     /// Begins to watch the protected entries, without those that the step may change itself.
     pub(crate) fn start(workspace: &Path, baseline: &Baseline) -> Watch {
-        let mut watch = Watch {
-            events: init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok(),
-            targets: BTreeMap::new(),
-        };
+        let mut watch = Watch::new();
         for (name, state) in &baseline.files {
             if state.kind == EntryKind::Absent || baseline.may_change(name) {
                 continue;
@@ -49,15 +57,47 @@ impl Watch {
         watch
     }
 
+    fn new() -> Watch {
+        let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
+        Watch { events, targets: BTreeMap::new(), patterns: Vec::new() }
+    }
+
+    /// Begins to watch for entries that would decide the contract and that a survey did not find (sec-42): of one that comes
+    /// and goes, a second survey finds nothing. In a folder that the contract itself makes, and takes away, they stay unseen.
+    pub(crate) fn add_absent(&mut self, workspace: &Path, baseline: &Baseline, survey: &Survey) {
+        let (patterns, names) = baseline.deciding.keys().partition::<Vec<_>, _>(|name| is_glob(name));
+        for name in names {
+            let path = PathBuf::from(bytes_of_name(name));
+            let (Some(folder), Some(entry)) = (path.parent(), path.file_name()) else { continue };
+            if let Some(target) = self.target(&workspace.join(folder), MOVES) {
+                target.names.entry(entry.to_owned()).or_insert_with(|| name.clone());
+            }
+        }
+        let targets_max = self.targets.len() + PATTERN_FOLDERS_MAX;
+        let walked = |glob: &&String| Some((Pattern::read(glob).ok()?, survey.folders.get(*glob)?));
+        for (pattern, folders) in patterns.iter().filter_map(walked) {
+            let at = self.patterns.len();
+            self.patterns.push(pattern);
+            for folder in folders {
+                if self.targets.len() >= targets_max {
+                    return;
+                }
+                // There may be more of them than the system has watches for: the others stay.
+                if let Some(Ok(number)) = self.watch(&workspace.join(folder), MOVES) {
+                    self.targets.entry(number).or_default().patterns.insert((folder.clone(), at));
+                }
+            }
+        }
+    }
+
     fn add(&mut self, workspace: &Path, path: &Path, name: &str) {
         let itself = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;
         if let Some(target) = self.target(&workspace.join(path), itself) {
             target.itself.insert(name.to_owned());
         }
-        let moves = WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::DELETE;
         let mut folder = PathBuf::from(workspace);
         for part in path {
-            if let Some(target) = self.target(&folder, moves) {
+            if let Some(target) = self.target(&folder, MOVES) {
                 target.names.entry(part.to_owned()).or_insert_with(|| name.to_owned());
             }
             folder.push(part);
@@ -65,10 +105,9 @@ impl Watch {
     }
 
     fn target(&mut self, path: &Path, flags: WatchFlags) -> Option<&mut Target> {
-        let events = self.events.as_ref()?;
-        match add_watch(events, path, flags | WatchFlags::MASK_ADD) {
+        match self.watch(path, flags)? {
             Ok(number) => Some(self.targets.entry(number).or_default()),
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => None,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
             Err(_) => {
                 // A watch with gaps is none.
                 self.events = None;
@@ -77,10 +116,13 @@ impl Watch {
         }
     }
 
+    fn watch(&self, path: &Path, flags: WatchFlags) -> Option<Result<i32, Errno>> {
+        Some(add_watch(self.events.as_ref()?, path, flags | WatchFlags::MASK_ADD))
+    }
+
     /// Begins to watch whether folders of a workspace are moved.
     pub(crate) fn watch_moves<'a>(workspace: &Path, folders: impl Iterator<Item = &'a Path>) -> Watch {
-        let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
-        let mut watch = Watch { events, targets: BTreeMap::new() };
+        let mut watch = Watch::new();
         for folder in folders {
             let (Some(around), Some(name)) = (folder.parent(), folder.file_name()) else { continue };
             if let Some(target) =
@@ -102,12 +144,13 @@ impl Watch {
     }
 
     /// Names what was written, moved or swapped since the start, given what was there then and is there at the end.
-    pub(crate) fn finish(self, before: &Survey, after: &Survey) -> BTreeSet<String> {
+    pub(crate) fn finish(mut self, before: &Survey, after: &Survey) -> BTreeSet<String> {
         let touched: BTreeSet<&str> = after.touched_since(before).collect();
         if self.events.is_none() {
             return touched.into_iter().map(ToOwned::to_owned).collect();
         }
         let mut found = BTreeSet::new();
+        let patterns = std::mem::take(&mut self.patterns);
         let is_whole = self.read_events(|flags, name, target| {
             let is_written = flags.contains(ReadFlags::MODIFY);
             for name in &target.itself {
@@ -118,7 +161,12 @@ impl Watch {
                     found.insert(name.clone());
                 }
             }
-            found.extend(name.and_then(|name| target.names.get(name)).cloned());
+            let Some(name) = name else { return };
+            found.extend(target.names.get(name).cloned());
+            let paths = target.patterns.iter().map(|(folder, at)| (folder.join(name), at));
+            found.extend(
+                paths.filter(|(path, at)| patterns[**at].matches(path)).map(|(path, _)| name_of(&path)),
+            );
         });
         if is_whole { found } else { before.entries.keys().cloned().collect() }
     }

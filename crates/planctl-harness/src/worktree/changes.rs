@@ -1,13 +1,17 @@
-//! The differences between a workspace and its newest commit, for people: files, counts of lines, and the lines themselves.
+//! The differences between a workspace and its newest commit, for people: files, counts of lines, and the lines themselves; and
+//! which of its files git tracks.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::WorktreeError;
 use super::call::Git;
+use super::{PATHS_AT_ONCE, WorktreeError};
 use crate::blocking::blocking_in_place;
+use crate::git::index::tracked_files;
 use crate::git::{git_head, git_top_level};
+use crate::protect::{bytes_of_name, name_of};
 use crate::spawn::Spawner;
 
 /// The differences between a workspace and its newest commit.
@@ -115,6 +119,35 @@ fn files_of<'a>(records: impl Iterator<Item = &'a [u8]>) -> BTreeMap<String, Cha
         }
     }
     files
+}
+
+/// Returns those of some files of a folder that git tracks: by the index, or by the newest commit, where the index can't be
+/// read. None where the folder lies in no checkout.
+///
+/// # Errors
+///
+/// Those of git.
+pub async fn tracked_of(
+    spawner: &Spawner,
+    folder: &Path,
+    names: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, WorktreeError> {
+    let (files, head) = blocking_in_place(|| (tracked_files(folder), git_head(folder)));
+    let mut tracked: BTreeSet<String> =
+        files.iter().map(|file| name_of(file)).filter(|name| names.contains(name)).collect();
+    let others: Vec<OsString> = names.difference(&tracked).map(|name| bytes_of_name(name)).collect();
+    if head.is_none() || others.is_empty() {
+        return Ok(tracked);
+    }
+    let git = Git::open(spawner, folder)?;
+    for some in others.chunks(PATHS_AT_ONCE) {
+        let words = ["--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "HEAD", "--"];
+        let called =
+            git.call_checked(words.map(OsString::from).into_iter().chain(some.iter().cloned())).await?;
+        let paths = called.records().map(|path| name_of(Path::new(OsStr::from_bytes(path))));
+        tracked.extend(paths.filter(|name| names.contains(name)));
+    }
+    Ok(tracked)
 }
 
 #[cfg(test)]

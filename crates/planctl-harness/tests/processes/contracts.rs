@@ -1,5 +1,6 @@
 //! The evidence of contracts, which no command can forge (A6–A13, P-41, X-04, X-15, X-20).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub fn tests() -> Vec<Trial> {
         b4_a_protected_file_of_eight_tebibytes_is_told_without_being_read,
         hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering,
         cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing,
+        sec_42_a_deciding_name_that_was_absent_is_made_by_no_code_under_test,
         an_interrupted_gate_tells_nothing,
         a_missing_workspace_tells_nothing_and_a_missing_command_fails,
         the_evidence_says_what_happened,
@@ -364,6 +366,48 @@ fn cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing() {
             panic!("{honest}")
         };
         assert_eq!(contract.judge(&evidence), Some(Verdict::Passed), "{honest}: {evidence:?}");
+    }
+}
+
+fn sec_42_a_deciding_name_that_was_absent_is_made_by_no_code_under_test() {
+    let place = Place::new();
+    place.write("tests/unit/one.py", "");
+    let names = ["GNUmakefile", ".cargo/config.toml", "tests/**/conftest.py", "{json,re}.py"];
+    let deciding = names.map(|name| (name.to_owned(), BTreeSet::from([digest_of(b"the contract")])));
+    let mut baseline = Baseline::take(place.path(), [], ["tests/**"]).unwrap();
+    baseline.add_deciding(place.path(), deciding.into()).unwrap();
+    let baseline = Arc::new(baseline);
+    let gate = |command: &str| {
+        let contract = contract(command, 0);
+        block_on(place.runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()))
+    };
+    for path in
+        ["GNUmakefile", ".cargo/config.toml", "tests/unit/conftest.py", "tests/conftest.py", "json.py"]
+    {
+        let made = gate(&format!("mkdir -p .cargo; echo x >{path}"));
+        let HarnessResult::Evidence(evidence) = &made.found else { panic!("{path}: {:?}", made.found) };
+        let changes: Vec<_> =
+            evidence.tampered.iter().map(|file| (file.path.as_str(), file.change)).collect();
+        assert_eq!(changes, [(path, FileChange::Created)]);
+        assert_eq!(made.made, BTreeMap::new(), "it is not removed as a by-product either");
+        std::fs::remove_file(place.path().join(path)).unwrap();
+        for put_back in [format!("echo x >{path}; rm {path}"), format!("touch x; mv x {path}; mv {path} x")] {
+            let found = gate(&put_back).found;
+            let HarnessResult::Nothing(Inconclusive::Unstable { what }) = &found else {
+                panic!("{put_back}: {found:?}")
+            };
+            assert!(what.contains(path) && what.contains("put back"), "{what}");
+        }
+    }
+    // Honest twins: names beside them, and folders that come and go.
+    std::fs::remove_dir(place.path().join(".cargo")).unwrap();
+    for honest in [
+        "mkdir .cargo; touch .cargo/registry; rm -r .cargo",
+        "touch GNUmakefile.in csv.py tests/unit/two.py; rm GNUmakefile.in csv.py tests/unit/two.py",
+        "mkdir tests/work; touch tests/work/out; rm -r tests/work; mkdir -p tests/__pycache__",
+    ] {
+        let HarnessResult::Evidence(evidence) = gate(honest).found else { panic!("{honest}") };
+        assert_eq!(contract(honest, 0).judge(&evidence), Some(Verdict::Passed), "{honest}: {evidence:?}");
     }
 }
 

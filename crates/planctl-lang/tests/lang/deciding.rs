@@ -1,6 +1,7 @@
 //! The files that decide a contract: its script in every form of naming it, and the files that its tools read.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use planctl_lang::{Look, Unseen, deciding, reading_programs};
 
@@ -151,6 +152,63 @@ fn a_new_file_is_a_change_where_it_would_decide_and_not_where_it_is_made() {
     assert_eq!(fixed("make && ./count"), ["GNUmakefile", "makefile"]);
     assert_eq!(fixed("cc -o count count.c && ./count"), [""; 0]);
     assert_eq!(fixed("echo 'exit 0' > made.sh && bash made.sh"), [""; 0]);
+}
+
+#[test]
+fn what_an_honest_contract_makes_before_it_runs_it_may_be_new() {
+    let forms = [
+        "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/python -m pytest",
+        "virtualenv -q venv && venv/bin/pytest",
+        "uv venv && .venv/bin/python check.py",
+        "uv sync && .venv/bin/pytest",
+        "poetry install && .venv/bin/pytest",
+        "composer install && vendor/bin/phpunit",
+        "npm ci && node_modules/.bin/jest",
+        "vite build && node dist/check.js",
+        "npx vite build && node dist/check.js",
+        "cargo build && ./target/debug/app --check",
+        "go build -o bin/app . && bin/app --check",
+        "mkdir -p build && cp src/check.sh build/ && bash build/check.sh",
+        "cp src/check.sh . && bash check.sh",
+        "cp -r src build && bash build/deep/check.sh",
+        "install -t build src/check.sh && build/check.sh",
+        "install -m 755 src/check.sh build && build/check.sh",
+        "ln -sf ../src/check.sh build/ && bash build/check.sh",
+        "git worktree add old HEAD && bash old/check.sh",
+        "git apply tests.patch && bash tests/new.sh",
+        "git restore --source v1 -- tests && bash tests/new.sh",
+        "patch -p1 < tests.patch && bash tests/new.sh",
+        "bundle install && bin/rspec",
+        "nix build && ./result/bin/app --check",
+        "rsync -a src/ build/ && bash build/check.sh",
+    ];
+    // Of a project where they are not there yet.
+    let workspace = Files(BTreeMap::from([
+        ("src/check.sh", ""),
+        ("package.json", "{}"),
+        ("Cargo.toml", ""),
+        ("go.mod", ""),
+        ("check.py", ""),
+    ]));
+    let mut wrong = String::new();
+    for script in forms {
+        let found = deciding(script, &workspace).fixed;
+        let is_product = |path: &&String| {
+            let places = [".venv", "venv", "vendor", "node_modules", "dist", "bin", "build", "old", "result"];
+            let places = places.iter().chain(&["target", "tests/new.sh", "check.sh"]);
+            // Python finds its own module first all the same.
+            !path.ends_with("__.py") && places.into_iter().any(|place| Path::new(path).starts_with(place))
+        };
+        let products: Vec<&String> = found.iter().filter(is_product).collect();
+        if !products.is_empty() {
+            wrong.push_str(&format!("{script}: {products:?}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    // make makes what it includes where a rule says how.
+    let makefile = "-include config.mk\n-include local.mk\ncheck:\n\tbash check.sh\nconfig.mk: configure\n\t./configure\n";
+    let fixed = deciding("make check", &Files(BTreeMap::from([("Makefile", makefile)]))).fixed;
+    assert!(fixed.contains("local.mk") && !fixed.contains("config.mk"), "{fixed:?}");
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl Executor {
         }
         if !baseline.globs.is_empty() || !baseline.deciding.is_empty() {
             baseline.by_products =
-                brief_file_work(|| by_products::read(&self.state_dir, Path::new(&claimed.workspace)));
+                by_products::read(&self.spawner, &self.state_dir, Path::new(&claimed.workspace)).await;
         }
         Ok((baseline, held))
     }
@@ -230,8 +230,9 @@ impl Executor {
         if made.is_empty() || self.at_once > 1 {
             return;
         }
-        let workspace = Path::new(&claimed.workspace);
-        if let Err(error) = brief_file_work(|| by_products::add(&self.state_dir, workspace, made)) {
+        let (workspace, plan_file) = (Path::new(&claimed.workspace), Path::new(&self.home).join(&self.plan));
+        if let Err(error) = brief_file_work(|| by_products::add(&self.state_dir, workspace, &plan_file, made))
+        {
             tracing::warn!(%error, run.id = %self.run, "what a contract made will be taken for its worker's");
         }
     }

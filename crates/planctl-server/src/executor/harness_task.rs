@@ -76,7 +76,8 @@ impl Executor {
         let plan =
             plan.ok_or_else(|| ServiceError::broken(format!("item {} is of no sub-plan", claimed.item.id)))?;
         self.begin_activity(claimed, true);
-        let within = Within { store: &self.store, settings: &self.settings, state_dir: &self.state_dir };
+        let (store, settings) = (&self.store, &self.settings);
+        let within = Within { store, settings, spawner: &self.spawner, state_dir: &self.state_dir };
         let work = async |_: Cancel| within.start_or_collect(claimed, plan).await;
         let Some(found) = self.while_renewing(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;

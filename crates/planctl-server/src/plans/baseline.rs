@@ -62,7 +62,10 @@ impl Services {
             Some(run) => self.baseline_in_place(run, checked).await?,
             None => {
                 let mut baseline = checked.baseline.clone();
-                by_products::leave_out(self.state_dir(), &self.place_of(None)?, &mut baseline);
+                let (place, graph) = (self.place_of(None)?, checked.verification.graph.as_ref());
+                let plan_file = place.join(&checked.path);
+                let of = (plan_file.as_path(), graph);
+                by_products::leave_out(self.spawner()?, self.state_dir(), &place, of, &mut baseline).await;
                 baseline
             }
         };

@@ -9,14 +9,13 @@ use planctl_engine::{
     Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Graph, HarnessResult,
     HumanEvent, Inconclusive, RunId, RunStatus, SubPlan,
 };
-use planctl_harness::{Unreadable, blocking_in_place, folder_in};
+use planctl_harness::{Spawner, Unreadable, blocking_in_place, folder_in};
 use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
 use crate::node::ServerNode;
 use crate::node::quarantine::SweepReport;
-use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::Approved;
 use crate::plans::start::{settings_json, stem_of};
@@ -237,6 +236,7 @@ impl Home {
 pub(crate) struct Within<'a> {
     pub(crate) store: &'a Store,
     pub(crate) settings: &'a RunSettings,
+    pub(crate) spawner: &'a Spawner,
     pub(crate) state_dir: &'a Path,
 }
 
@@ -315,9 +315,8 @@ impl Within<'_> {
             // Its ask binds what it shows, as any other.
             ChildApproval::Ask => {
                 let graph = self.store.revision(kept.id, digest).await?.graph;
-                let (own, state_dir) = (place.clone(), self.state_dir.to_owned());
                 let file = Path::new(&parent.workspace_path).join(&path);
-                Some(blocking(move || baseline_in(&graph, &own, &file, &state_dir)).await??)
+                Some(baseline_in(self.spawner, &graph, &place, file, self.state_dir).await?)
             }
         };
         if settings.folder != self.settings.folder {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
 use planctl_engine::{Digest, Failure, FileChange, Graph, Node};
-use planctl_harness::{Baseline, EntryKind, FileState, blocking_in_place};
+use planctl_harness::{Baseline, EntryKind, FileState, Spawner, blocking_in_place};
 use planctl_store::{Approval, AskRow, PlanId, RunRow, Store};
 
 use crate::node::runtime::blocking;
@@ -48,8 +48,7 @@ impl Services {
         place: &Path,
         plan_file: PathBuf,
     ) -> Result<Baseline, ServiceError> {
-        let (graph, place, state_dir) = (graph.clone(), place.to_owned(), self.state_dir().to_owned());
-        blocking(move || baseline_in(&graph, &place, &plan_file, &state_dir)).await?
+        baseline_in(self.spawner()?, graph, place, plan_file, self.state_dir()).await
     }
 
     /// Takes what the plan of a run protects, as it lies now where its contracts look.
@@ -285,14 +284,16 @@ pub(crate) fn baseline_of(approval: &Approval) -> Result<Baseline, ServiceError>
 }
 
 /// Takes what the plan in a file protects as it lies in a place now, without what contracts made there.
-pub(crate) fn baseline_in(
+pub(crate) async fn baseline_in(
+    spawner: &Spawner,
     graph: &Graph,
     place: &Path,
-    plan_file: &Path,
+    plan_file: PathBuf,
     state_dir: &Path,
 ) -> Result<Baseline, ServiceError> {
-    let mut baseline = baseline_of_plan(graph, place, plan_file)?;
-    by_products::leave_out(state_dir, place, &mut baseline);
+    let (own, within, file) = (graph.clone(), place.to_owned(), plan_file.clone());
+    let mut baseline = blocking(move || baseline_of_plan(&own, &within, &file)).await??;
+    by_products::leave_out(spawner, state_dir, place, (&plan_file, Some(graph)), &mut baseline).await;
     Ok(baseline)
 }
 

@@ -332,3 +332,42 @@ fn marks_in_a_protected_plan_that_is_carried_out_and_in_a_link_to_a_plan_are_no_
     assert_eq!(done.code, 0, "{done:?}");
     assert!(fixture.read("sub/in.md").contains("✅ In"), "{}", fixture.read("sub/in.md"));
 }
+
+#[test]
+fn what_a_contract_made_and_a_person_keeps_is_not_removed() {
+    let protecting = |contract: &str| {
+        plan("Make it", "5 minutes", &[("Make", contract, "escalate")])
+            .replace("**target:** coder", "**target:** coder\n**protects:** tests/**")
+    };
+    let after_a_first_run = || {
+        let fixture = Fixture::new();
+        git(&fixture.path(""), &["init", "--quiet"]);
+        fixture.write("mk.sh", "mkdir -p tests && echo snap >tests/snap.txt && echo $$ >tests/.coverage\n");
+        fixture.write("p.md", &protecting("bash mk.sh && test -e out.txt"));
+        let done = run(&fixture, &["--approve"], "touch out.txt");
+        assert_eq!(done.code, 0, "{done:?}");
+        fixture
+    };
+    let second = |fixture: &Fixture, contract: &str| {
+        fixture.write("q.md", &protecting(contract));
+        let words = ["plan", "run", "q.md", "--no-wait", "--approve", "--exec", "touch out2.txt"];
+        let done = fixture.planctl(&words);
+        assert_eq!(done.code, 0, "{done:?}");
+    };
+    let reading = "test -e out2.txt && grep -q snap tests/snap.txt";
+    let committed = after_a_first_run();
+    git(&committed.path(""), &["add", "tests/snap.txt"]);
+    git(&committed.path(""), &["commit", "--quiet", "-m", "one"]);
+    second(&committed, reading);
+    assert_eq!(committed.read("tests/snap.txt"), "snap\n");
+    assert_eq!(committed.planctl(&["audit", "@last"]).code, 0);
+
+    // A file that nobody has committed is a person's where the contract of another plan names it.
+    let named = after_a_first_run();
+    second(&named, reading);
+    assert_eq!(named.read("tests/snap.txt"), "snap\n");
+
+    // Any other one is left over.
+    let left = after_a_first_run();
+    second(&left, "test -e out2.txt && test -z \"$(ls -A tests)\"");
+}

@@ -2,6 +2,7 @@
 //! themselves.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use planctl_glob::is_glob;
 
@@ -86,6 +87,10 @@ impl Follower<'_> {
         for file in self.found.iter().filter(|file| file.how == Use::Writes && file.is_certain) {
             deciding.fixed.remove(&escape_glob(&normalise(&file.path)));
         }
+        let is_copied = |path: &str| self.copied.iter().any(|place| Path::new(path).starts_with(place));
+        let (copies, fixed) = deciding.fixed.into_iter().partition(|path| !is_glob(path) && is_copied(path));
+        deciding.fixed = fixed;
+        deciding.kept.extend::<BTreeSet<String>>(copies);
         deciding.kept.retain(|path| !deciding.fixed.contains(path));
         deciding
     }

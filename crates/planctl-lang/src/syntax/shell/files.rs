@@ -3,7 +3,7 @@
 use super::deciding::Unseen;
 use super::following::{At, Follower};
 use super::programs::{Files, Program};
-use super::values::TOP;
+use super::values::{TOP, normalise};
 use super::{Arguments, Call, Script, Test, Word, arguments};
 use crate::text::Span;
 
@@ -200,7 +200,25 @@ impl Follower<'_> {
             let how = if is_target || name == "mv" { Use::Writes } else { Use::Reads };
             self.add(word, how, true);
         }
+        for target in into.iter().copied().chain(read.positional.last().copied().filter(|_| into.is_empty()))
+        {
+            self.copy_into(target, &read.positional);
+        }
         into.into_iter().for_each(|word| self.add(word, Use::Writes, true));
+    }
+
+    fn copy_into(&mut self, target: &Word, sources: &[&Word]) {
+        let place = |word: &Word| self.shell.located(&self.shell.resolved(word)?.first()?.text);
+        let placed = match place(target).map(|folder| normalise(&folder)) {
+            Some(folder) if folder.is_empty() => {
+                let names =
+                    sources.iter().filter_map(|source| Some(place(source)?.rsplit('/').next()?.to_owned()));
+                names.filter(|name| !name.is_empty()).collect()
+            }
+            Some(folder) => vec![folder],
+            None => return,
+        };
+        self.copied.extend(placed);
     }
 
     fn pytest(&mut self, words: &[Word]) {

@@ -41,6 +41,8 @@ pub(super) struct Follower<'a> {
     pub(super) feeds_program: bool,
     /// Says that an earlier command makes files: a file run afterwards may be one of them.
     pub(super) has_built: bool,
+    /// Where copies and links of files are put: a file there, or below, may be one of them.
+    pub(super) copied: BTreeSet<String>,
     pub(super) depth: usize,
     functions: BTreeMap<String, Script>,
     called: BTreeSet<String>,
@@ -57,6 +59,7 @@ impl<'a> Follower<'a> {
             deciding: Deciding::default(),
             feeds_program: false,
             has_built: false,
+            copied: BTreeSet::new(),
             depth: 0,
             functions: BTreeMap::new(),
             called: BTreeSet::new(),

@@ -183,7 +183,8 @@ fn edit_to_allow(failure: &FailureView, ask: &AskView) -> String {
     }
     let (files, id) = (files.join(", "), ask.id);
     format!(
-        "\n  if the step should change it: name {files} in the step's task: planctl approvals edit {id}\n"
+        "\n  if the step should change it, or its contract makes it: name {files} in the step's task or **changes:**: \
+         planctl approvals edit {id}\n"
     )
 }
 

@@ -96,7 +96,21 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["gradlew"], reads: reads::GRADLE, does: &[Does::any(Makes)], ..PLAIN },
     Program { names: &["bazel", "ninja"], does: BUILD, ..PLAIN },
     Program {
-        names: &["ant", "javac", "c++", "clang++", "esbuild", "webpack", "rollup"],
+        names: &[
+            "ant",
+            "javac",
+            "c++",
+            "clang++",
+            "esbuild",
+            "webpack",
+            "rollup",
+            "vite",
+            "parcel",
+            "nix",
+            "nix-build",
+            "venv",
+            "virtualenv",
+        ],
         does: &[Does::any(Makes)],
         ..PLAIN
     },
@@ -147,7 +161,11 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["gem"], does: &[Does::on(&["install", "update", "push"], Network)], ..PLAIN },
     Program {
         names: &["composer"],
-        does: &[Does::on(&["install", "update", "push"], Network), Does::any(RunsWorkspace)],
+        does: &[
+            Does::on(&["install", "update", "push"], Network),
+            Does::on(&["install", "update"], Makes),
+            Does::any(RunsWorkspace),
+        ],
         ..PLAIN
     },
 ];
@@ -212,5 +230,5 @@ const GIT: &[Does] = &[
     Does::on(&["status", "log", "show", "branch", "stash", "config", "fetch", "add"], Shows),
     Does::on(&["diff"], Shows).without(&["--quiet", "--exit-code", "--check"]),
     Does::any(Prints),
-    Does::on(&["clone", "checkout", "submodule"], Makes),
+    Does::on(&["clone", "checkout", "submodule", "worktree", "restore", "apply"], Makes),
 ];

@@ -66,7 +66,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program { names: &["nc", "ncat", "socat"], does: &[Does::any(Network).without(&[HERE])], ..PLAIN },
     Program { names: &["openssl"], does: &[Does::on(&["s_client"], Network).without(&[HERE])], ..PLAIN },
-    Program { names: &["rsync"], does: &[Does::any(Network).with(&["*:*"])], ..PLAIN },
+    Program { names: &["rsync"], does: &[Does::any(Network).with(&["*:*"]), Does::any(Makes)], ..PLAIN },
     Program {
         names: &["aws"],
         does: &[

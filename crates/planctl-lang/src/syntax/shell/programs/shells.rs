@@ -49,7 +49,10 @@ pub(super) const PROGRAMS: &[Program] = &[
         short: "C",
         long: &["directory", "project"],
         wraps: Some(Wraps { verbs: &["run"], ..RUNS }),
-        does: &[Does::on(&["sync", "add", "publish", "install"], Network).without(OFFLINE)],
+        does: &[
+            Does::on(&["sync", "add", "publish", "install"], Network).without(OFFLINE),
+            Does::on(&["sync", "install", "build"], Makes),
+        ],
         ..PLAIN
     },
     Program {
@@ -76,6 +79,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::on(&["sync", "add", "publish", "install"], Network).without(OFFLINE),
             Does::on(&["pip", "tool", "python"], Network).with(&["install"]).without(OFFLINE),
             Does::any(Builds),
+            Does::on(&["venv", "sync", "pip", "build"], Makes),
         ],
         ..PLAIN
     },
@@ -104,7 +108,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["bundle"],
         wraps: Some(Wraps { verbs: &["exec"], ..RUNS }),
-        does: &[Does::on(&["install", "update", "push"], Network)],
+        does: &[Does::on(&["install", "update", "push"], Network), Does::on(&["install", "binstubs"], Makes)],
         ..PLAIN
     },
     Program {
@@ -428,5 +432,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program { names: &["dd"], files: Files::Own, does: &[Does::any(Destroys)], ..PLAIN },
     Program { names: &["tar", "unzip"], does: &[Does::any(Prepares), Does::any(Makes)], ..PLAIN },
-    Program { names: &["patch"], does: &[Does::any(Changes(FILES)).without(&["--dry-run"])], ..PLAIN },
+    Program {
+        names: &["patch"],
+        does: &[Does::any(Changes(FILES)).without(&["--dry-run"]), Does::any(Makes)],
+        ..PLAIN
+    },
 ];

@@ -58,7 +58,7 @@ impl Follower<'_> {
 
     fn makefiles(&mut self, folder: &str, mut files: Vec<String>, goals: Vec<String>) {
         let mut made = Makefile::default();
-        let mut read = BTreeSet::new();
+        let (mut read, mut optional) = (BTreeSet::new(), BTreeSet::new());
         while let Some(path) = files.pop() {
             if read.len() >= FILES_MAX || !read.insert(path.clone()) {
                 continue;
@@ -72,14 +72,21 @@ impl Follower<'_> {
                     continue;
                 }
                 match is_optional {
-                    true => self.fix(escape_glob(&included)),
+                    true => drop(optional.insert(included.clone())),
                     false => self.keep(included.clone()),
                 }
                 files.push(included);
             }
         }
         let targets = made.rules.iter().flat_map(|rule| &rule.targets);
-        let targets = targets.map(|target| normalise(&joined(folder, target))).collect();
+        let targets: BTreeSet<String> = targets.map(|target| normalise(&joined(folder, target))).collect();
+        // make makes one that a rule is there for.
+        for included in optional {
+            match targets.contains(&included) {
+                true => self.keep(included),
+                false => self.fix(escape_glob(&included)),
+            }
+        }
         self.recipes(folder, made.recipes(goals), &targets);
     }
 

@@ -3,7 +3,7 @@
 use super::super::deciding::FileLocation;
 use super::super::following::{At, Follower};
 use super::super::values::{Value, joined, parent};
-use super::super::{Arguments, Word};
+use super::super::{Arguments, Call, Trait, Word};
 use super::upward;
 
 /// Modules of Python's library that tests, and what runs them, import: a file of that name that comes first replaces them.
@@ -162,6 +162,7 @@ impl Follower<'_> {
                 "-m" => {
                     if let Some((place, module)) = words.next() {
                         self.module_run(module.text(), &rest[place + 1..], at);
+                        self.has_built |= Call::of(&rest[place..]).does(Trait::Makes);
                     }
                     break;
                 }
