@@ -200,6 +200,14 @@ impl ContractRunner {
     /// Demands that files stay as they are while a contract runs; a gate in which one changed is inconclusive (A5).
     pub fn with_stability(mut self, stability: Stability) -> ContractRunner {
         self.stability = stability;
+    /// Has contracts find the repository as it was when another runner was made: that of the checkout, where this one's
+    /// workspace is a worktree of it.
+    #[must_use]
+    pub fn with_repositories_of(mut self, other: &ContractRunner) -> ContractRunner {
+        self.setting.take_repositories(&other.setting);
+        self
+    }
+
         self
     }
 

@@ -25,12 +25,9 @@ const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 const SAID_BYTES_MAX: usize = 2048;
 
 /// Settings that hold for every call and override the repository's own.
-const SETTINGS: [(&str, &str); 17] = [
+const SETTINGS: [(&str, &str); 15] = [
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
-    // Nobody checks these files against the commits and packs that they describe.
-    ("core.commitGraph", "false"),
-    ("core.multiPackIndex", "false"),
     ("rerere.enabled", "false"),
     ("protocol.ext.allow", "never"),
     ("core.sshCommand", "ssh"),
