@@ -2,7 +2,7 @@
 //!
 //! The files are kept in a bare repository of planctl's own, one for each run, whose work tree is the workspace. The user's
 //! repository, where there is one, is only read: its index, its branches and its HEAD stay as they are, and so do files that
-//! `.gitignore` names. Objects that it holds already are not kept twice.
+//! `.gitignore` names. The files of a repository within the workspace are kept as all others are. Objects that it holds already are not kept twice.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
 use crate::workspace::NO_DRAFTS;
 use crate::worktree::call::{Called, Git};
-use crate::worktree::{Changes, WorktreeError, changes_between, remove_locks};
+use crate::worktree::{Changes, WorktreeError, changes_between, enter_repositories, remove_locks};
 
 /// Where the references are that keep what was recorded.
 const CHECKPOINTS: &str = "refs/checkpoints";
@@ -98,8 +98,10 @@ impl Checkpoints {
 
     /// Returns the tree of the workspace as it is, without the files that planctl writes plans to.
     async fn tree_of(&self, workspace: &Path) -> Result<String, WorktreeError> {
-        self.call(workspace, ["add", "--all", "--", ".", NO_DRAFTS]).await?;
-        Ok(self.call(workspace, ["write-tree"]).await?.text())
+        let git = Git::of_repository(&self.spawner, workspace, &self.kept)?;
+        enter_repositories(&git, &[".", NO_DRAFTS].map(OsString::from)).await?;
+        git.call_checked(["add", "--all", "--", ".", NO_DRAFTS]).await?;
+        Ok(git.call_checked(["write-tree"]).await?.text())
     }
 
     /// Completes the repository where an interrupted call left it unfinished. The caller holds the workspace, so no other

@@ -16,6 +16,7 @@ use planctl_engine::{
 
 use crate::blocking::brief_file_work;
 use crate::capture::KEPT_BYTES;
+use crate::committed_files::CommittedFiles;
 use crate::digest::digest_of;
 use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, set};
 use crate::excerpt::{Output, excerpt, excerpt_of};
@@ -25,7 +26,7 @@ use crate::isolation::{Confinement, Isolation, Network, own_users_note};
 use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
-use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, Written};
+use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, TRACKED_FILES_MAX, Written};
 use crate::scratch::create_folder;
 use crate::spawn::{Spawner, Stage};
 use crate::test_reports::passed_tests;
@@ -61,6 +62,7 @@ pub struct ContractRunner {
     isolation: Isolation,
     masks: Masks,
     stability: Stability,
+    committed: CommittedFiles,
     /// The program that runs in place of the shell, with the masks of its output beside those of the contract's variables.
     program: Option<(Vec<OsString>, Masks)>,
     input: Input,
@@ -120,6 +122,7 @@ impl ContractRunner {
             isolation: Isolation::default(),
             masks,
             stability: Stability::default(),
+            committed: CommittedFiles::default(),
             program: None,
             input: Input::Null,
             kept_bytes: KEPT_BYTES,
@@ -194,6 +197,14 @@ impl ContractRunner {
     /// Isolates what contracts run; tier 0 unless said.
     pub fn with_isolation(mut self, isolation: Isolation) -> ContractRunner {
         self.isolation = isolation;
+        self
+    }
+
+    /// Has contracts find the repository as it was when another runner was made: that of the checkout, where this one's
+    /// workspace is a worktree of it.
+    #[must_use]
+    pub fn with_repositories_of(mut self, other: &ContractRunner) -> ContractRunner {
+        self.setting.take_repositories(&other.setting);
         self
     }
 
@@ -362,8 +373,13 @@ impl ContractRunner {
         if !self.stability.tracked && self.stability.subscribed.is_empty() {
             return None;
         }
+        let committed = match self.stability.tracked {
+            true => self.committed.below(&self.spawner, &self.workspace, TRACKED_FILES_MAX + 1).await,
+            false => Arc::default(),
+        };
         let (stability, workspace) = (self.stability.clone(), self.workspace.clone());
-        tokio::task::spawn_blocking(move || Steady::begin(stability, &workspace)).await.ok().flatten()
+        let begin = move || Steady::begin(stability, &committed, &workspace);
+        tokio::task::spawn_blocking(begin).await.ok().flatten()
     }
 
     /// Says which limit ended a contract. A file that grows past its limit ends who writes it by SIGXFSZ, which a shell

@@ -94,6 +94,11 @@ impl GateSetting {
         }
     }
 
+    /// Takes over what another setting knows of repositories.
+    pub(crate) fn take_repositories(&mut self, other: &GateSetting) {
+        self.repositories.clone_from(&other.repositories);
+    }
+
     /// Returns the folders that no contract uses. No panic leaves the list half changed.
     fn idle(&self) -> MutexGuard<'_, Vec<ScratchFolder>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)

@@ -15,6 +15,7 @@ mod blocking;
 mod browser;
 mod capture;
 mod checkpoint;
+mod committed_files;
 mod context;
 mod contract;
 mod detached;

@@ -23,8 +23,8 @@ use crate::excerpt::Output;
 
 pub(crate) use comparing::Comparing;
 pub use comparing::{put_entry, read_entry};
-pub(crate) use stability::Steady;
 pub use stability::{ContractWrite, Stability, Written};
+pub(crate) use stability::{Steady, TRACKED_FILES_MAX};
 
 pub(crate) use survey::{bytes_of_name, name_of};
 

@@ -18,8 +18,8 @@ use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
 pub use branches::{BranchWorktrees, Joined};
-pub(crate) use changes::changes_between;
 pub use changes::{Change, ChangeKind, Changes, changes_since_head, tracked_of};
+pub(crate) use changes::{changes_between, enter_repositories};
 pub use merge::{Conflict, Merged, merge};
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.

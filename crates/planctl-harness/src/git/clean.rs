@@ -13,8 +13,11 @@ use super::{git_common, git_folder, git_top_level};
 use crate::folder_content::FolderContent;
 
 /// Names the entries of a repository's common folder that are data.
-const LINKED: [&str; 9] =
-    ["objects", "refs", "packed-refs", "reftable", "logs", "worktrees", "modules", "shallow", "lfs"];
+const LINKED: [&str; 8] =
+    ["objects", "refs", "packed-refs", "reftable", "logs", "worktrees", "modules", "lfs"];
+/// Names the settings of `core` by which git reads files beside the objects that say what is in them. Nobody checks
+/// such a file against the commits and packs that it describes.
+const UNCHECKED: [&str; 2] = ["commitGraph", "multiPackIndex"];
 
 /// Where a repository is: the folder of one checkout, and the one that it shares with its worktrees.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +48,8 @@ impl GitFolders {
 pub(crate) struct RepositorySettings {
     settings: Vec<Setting>,
     ignored: Vec<u8>,
+    /// The commits of a shallow clone whose parents it lacks, one in a line.
+    shallow: Vec<u8>,
 }
 
 impl RepositorySettings {
@@ -53,11 +58,13 @@ impl RepositorySettings {
         RepositorySettings {
             settings: harmless_settings(&common.join("config")),
             ignored: bytes_of(&common.join("info/exclude")),
+            shallow: bytes_of(&common.join("shallow")),
         }
     }
 
-    /// Returns these settings, but with the remotes and the ignored files that there were before: a worker that leads
-    /// `origin` elsewhere, or hides a file from git, changes nothing. Remotes that are new since then count.
+    /// Returns these settings, but with the remotes and the ignored files that there were before, and no commit without its
+    /// parents that had them: a worker that leads `origin` elsewhere, or hides a file or a commit from git, changes nothing.
+    /// Remotes that are new since then count, and so do parents that were fetched.
     pub(crate) fn with_those_before(mut self, before: &RepositorySettings) -> RepositorySettings {
         let remote = |setting: &Setting| match setting.section.as_str() {
             "remote" => setting.subsection.clone(),
@@ -67,14 +74,21 @@ impl RepositorySettings {
         self.settings.retain(|setting| remote(setting).is_none_or(|name| !known.contains(&name)));
         self.settings.extend(before.settings.iter().filter(|setting| remote(setting).is_some()).cloned());
         self.ignored.clone_from(&before.ignored);
+        let lines = |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        let known: Vec<Vec<u8>> = lines(&before.shallow);
+        let still: Vec<Vec<u8>> = lines(&self.shallow);
+        self.shallow = still.into_iter().filter(|line| known.contains(line)).flatten().collect();
         self
     }
 }
 
 /// Adds a folder that stands for a repository's common one; nothing of the repository changes.
 pub(crate) fn add_clean_repository(folder: &mut FolderContent, common: &Path, settings: &RepositorySettings) {
-    folder.file("config", draw(&settings.settings));
+    folder.file("config", draw(settings.settings.iter().chain(&unchecked_off())));
     folder.file("info/exclude", settings.ignored.clone());
+    if !settings.shallow.is_empty() {
+        folder.file("shallow", settings.shallow.clone());
+    }
     for name in LINKED {
         let target = common.join(name);
         // A link to nothing would let git write where nothing of the repository is.
@@ -82,6 +96,15 @@ pub(crate) fn add_clean_repository(folder: &mut FolderContent, common: &Path, se
             folder.link(name, target);
         }
     }
+}
+
+/// Returns a setting of the section `core`.
+fn core(name: &str, value: &str) -> Setting {
+    Setting { section: "core".to_owned(), subsection: None, name: name.to_owned(), value: value.to_owned() }
+}
+
+fn unchecked_off() -> [Setting; 2] {
+    UNCHECKED.map(|name| core(name, "false"))
 }
 
 /// Adds a user's configuration of planctl's own, beside the list of files that the user ignores, to a folder at `path`;
@@ -100,15 +123,13 @@ pub(crate) fn add_user_settings(
     if !user.ignored.is_empty() {
         folder.file("gitignore", user.ignored.clone());
     }
-    let own = |section: &str, name: &str, path: &Path| Setting {
-        section: section.to_owned(),
-        subsection: None,
-        name: name.to_owned(),
-        value: path.to_string_lossy().into_owned(),
-    };
     // Git refuses to look at what belongs to somebody else, for that could start programs; here nothing is started.
-    let trusted = trusted.iter().map(|path| own("safe", "directory", path));
-    let added: Vec<Setting> = trusted.chain([own("core", "excludesFile", &ignored)]).collect();
+    let trusted = trusted
+        .iter()
+        .map(|path| Setting { section: "safe".to_owned(), ..core("directory", &path.to_string_lossy()) });
+    // A clone that a contract makes takes these files with it.
+    let added = trusted.chain(unchecked_off()).chain([core("excludesFile", &ignored.to_string_lossy())]);
+    let added: Vec<Setting> = added.collect();
     folder.file("gitconfig", draw(user.settings.iter().chain(&added)));
     [("GIT_CONFIG_GLOBAL".into(), path.join("gitconfig").into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]
 }

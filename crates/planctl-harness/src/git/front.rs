@@ -55,7 +55,8 @@ impl Repositories {
             }
             let clean = Path::new("git").join(number.to_string());
             add_clean_repository(folder.folder(&clean), &folders.common, &settings);
-            table.push_str(&format!("{}) clean={} ;;\n", quoted(&folders.own)?, quoted(&path.join(clean))?));
+            let (own, common) = (quoted(&folders.own)?, quoted(&folders.common)?);
+            table.push_str(&format!("{own}) common={common} clean={} ;;\n", quoted(&path.join(clean))?));
         }
         if table.is_empty() {
             return Ok(None);

@@ -41,6 +41,10 @@ case $verb in
     fi ;;
   log|show|rev-parse|rev-list|diff-tree|ls-tree|cat-file|merge-base|for-each-ref|show-ref|name-rev|check-ignore|check-attr|\
   shortlog|show-branch|whatchanged|cherry|range-diff|verify-commit|verify-tag|fsck|count-objects|archive|ls-remote|var) ;;
+  fetch|pull)
+    # These move the ends of a shallow clone, so the repository's own have to follow.
+    [[ " $* " != *' --'@(depth|deepen|shallow-|unshallow|update-shallow)* ]] || /bin/ln -sfn "$common/shallow" "$clean/shallow"
+    /bin/rm -f "$clean/index" ;;
   # Any other command may change the repository's own index, and the clean one has to follow.
   *) /bin/rm -f "$clean/index" ;;
 esac

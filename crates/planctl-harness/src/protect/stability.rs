@@ -20,7 +20,7 @@ use crate::git::index::tracked_files;
 use crate::stamp::Stamp;
 
 /// In a workspace of more, only subscribed files are watched.
-const TRACKED_FILES_MAX: usize = 50_000;
+pub(crate) const TRACKED_FILES_MAX: usize = 50_000;
 /// How many names a message lists.
 const NAMES_MAX: usize = 5;
 /// In how many waits between two gates a file must stay untouched to count as the contract's own.
@@ -75,11 +75,13 @@ pub(crate) struct Unsteady {
 }
 
 impl Steady {
-    /// Looks at the files; `None` where there is nothing to look at.
-    pub(crate) fn begin(stability: Stability, workspace: &Path) -> Option<Steady> {
+    /// Looks at the files, those of the newest commit among them; `None` where there is nothing to look at.
+    pub(crate) fn begin(stability: Stability, committed: &[PathBuf], workspace: &Path) -> Option<Steady> {
         let mut files = if stability.tracked { tracked_files(workspace) } else { Vec::new() };
-        if files.len() > TRACKED_FILES_MAX {
-            files.clear();
+        // A file that the index does not name is tracked nevertheless, where the commit has it.
+        match files.len().max(committed.len()) > TRACKED_FILES_MAX {
+            true => files.clear(),
+            false => files.extend_from_slice(committed),
         }
         for path in &stability.subscribed {
             let found = crate::walk::expand(workspace, path, GLOB_FILES_MAX);

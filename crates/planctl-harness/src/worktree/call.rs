@@ -11,7 +11,7 @@ use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, 
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
 use crate::process::{Command, End, Stream};
-use crate::scratch::{GIT_PREFIX, ScratchFolder, write_private};
+use crate::scratch::{GIT_PREFIX, ScratchFolder};
 use crate::spawn::Spawner;
 
 /// How long one call may take; making the files of a large repository is the longest.
@@ -25,12 +25,9 @@ const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 const SAID_BYTES_MAX: usize = 2048;
 
 /// Settings that hold for every call and override the repository's own.
-const SETTINGS: [(&str, &str); 17] = [
+const SETTINGS: [(&str, &str); 15] = [
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
-    // Nobody checks these files against the commits and packs that they describe.
-    ("core.commitGraph", "false"),
-    ("core.multiPackIndex", "false"),
     ("rerere.enabled", "false"),
     ("protocol.ext.allow", "never"),
     ("core.sshCommand", "ssh"),
@@ -64,7 +61,7 @@ impl Called {
     }
 
     /// Returns what it printed between NUL bytes. File names in it are bytes, as everywhere in git and Unix.
-    pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
         self.printed.split(|byte| *byte == 0).filter(|record| !record.is_empty())
     }
 }
@@ -106,7 +103,7 @@ impl<'a> Git<'a> {
     }
 
     /// Prepares calls on a repository of planctl's own, whose work tree is a folder. It keeps the very bytes of a file: no
-    /// attribute of the folder converts them.
+    /// attribute of the folder converts them, or says that they are no text.
     ///
     /// # Errors
     ///
@@ -120,7 +117,8 @@ impl<'a> Git<'a> {
             let folders = GitFolders::of(git_dir.to_owned());
             let git = Git::prepare(spawner, folder, folders.as_ref(), &[])?;
             let attributes = git.private.path().join("git/info/attributes");
-            let written = write_private(&attributes, b"* -text -filter -ident -working-tree-encoding\n");
+            let written =
+                std::fs::write(&attributes, "* -text -filter -ident -working-tree-encoding !diff\n");
             written.map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
             Ok::<_, WorktreeError>(git)
         })?;
@@ -146,7 +144,10 @@ impl<'a> Git<'a> {
             }
             if let Some(folders) = folders {
                 let settings = RepositorySettings::read(&folders.common);
-                add_clean_repository(content.folder("git"), &folders.common, &settings);
+                let clean = content.folder("git");
+                add_clean_repository(clean, &folders.common, &settings);
+                // Text is shown as text, whatever somebody says of it.
+                clean.file("info/attributes", "* !diff\n");
                 put("GIT_COMMON_DIR".into(), private.path().join("git").into());
                 put("GIT_NO_REPLACE_OBJECTS".into(), "1".into());
             }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::call::Git;
@@ -13,6 +13,11 @@ use crate::git::index::tracked_files;
 use crate::git::{git_head, git_top_level};
 use crate::protect::{bytes_of_name, name_of};
 use crate::spawn::Spawner;
+
+/// How deep repositories may lie within one another for their files to be read.
+const REPOSITORIES_DEEP_MAX: usize = 16;
+/// How many of them one call of git names.
+const REPOSITORIES_AT_ONCE: usize = 256;
 
 /// The differences between a workspace and its newest commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,10 +69,39 @@ pub async fn changes_since_head(
     let mut git = Git::open(spawner, folder)?;
     git.with_index_of("HEAD").await?;
     let within = || [OsString::from("--"), ".".into(), format!(":(exclude,literal){but}").into()];
+    enter_repositories(&git, &within()[1..]).await?;
     // Untracked files become known without their content being stored.
     let known = ["add", "--intent-to-add"].map(OsString::from);
     git.call_checked(known.into_iter().chain(within())).await?;
     changes_between(&git, &commit, "--relative", but, bytes).await.map(Some)
+}
+
+/// Has the index enter the repositories below a folder that it knows nothing of, so that `git add` takes their files as it
+/// takes others: of a repository within another one git notes a commit and nothing else.
+///
+/// # Errors
+///
+/// Those of git.
+pub(crate) async fn enter_repositories(git: &Git<'_>, within: &[OsString]) -> Result<(), WorktreeError> {
+    for _ in 0..REPOSITORIES_DEEP_MAX {
+        let words = ["ls-files", "--others", "--exclude-standard", "-z", "--"].map(OsString::from);
+        let listed = git.call_checked(words.iter().chain(within)).await?;
+        let found: Vec<&[u8]> = listed.records().filter(|path| path.ends_with(b"/")).collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let empty = git.call_checked(["hash-object", "-t", "blob", "/dev/null"]).await?.text();
+        for some in found.chunks(REPOSITORIES_AT_ONCE) {
+            let words = ["update-index", "--add"].map(OsString::from);
+            // Where the index has a file of a folder, git goes into it. `git add` finds no such file, and forgets the entry.
+            let entries = some.iter().flat_map(|path| {
+                let entry = [format!("100644,{empty},").as_bytes(), path, b".planctl-entered"].concat();
+                [OsString::from("--cacheinfo"), OsString::from_vec(entry)]
+            });
+            git.call_checked(words.into_iter().chain(entries)).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Compares a commit or a tree with the workspace, or with another tree that `with` names, but for one file.

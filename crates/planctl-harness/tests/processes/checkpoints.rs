@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use planctl_harness::Checkpoints;
+use planctl_harness::{Checkpoints, changes_since_head};
 
 use crate::processes::support::{block_on, spawner};
 
@@ -14,6 +14,8 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         g08_a_workspace_without_a_repository_is_recorded_too,
         g08_what_was_never_recorded_is_refused,
         g08_a_plan_that_is_being_written_is_no_change_of_the_workspace,
+        p71_text_that_a_worker_marks_as_binary_is_shown,
+        p71_files_of_a_repository_within_the_workspace_are_shown_and_restored,
         p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way,
     ]
 }
@@ -137,9 +139,60 @@ fn g08_a_plan_that_is_being_written_is_no_change_of_the_workspace() {
     block_on(checkpoints.record_as(&place.workspace(), "begin")).unwrap();
     std::fs::remove_file(place.workspace().join("plans/.planctl-a1b2c3.tmp")).unwrap();
     place.write(".planctl-d4e5f6.tmp", "half another\n");
-    let changes = block_on(checkpoints.changes_since(&place.workspace(), "begin", "", 1024));
+    let changes = block_on(checkpoints.changes_since(&place.workspace(), "begin", "plan.md", 1024));
     let changes = changes.unwrap().unwrap();
     assert!(changes.files.is_empty(), "{:?}", changes.files);
+}
+
+fn p71_text_that_a_worker_marks_as_binary_is_shown() {
+    let place = Place::new();
+    let (top, checkpoints) = (place.workspace(), place.checkpoints());
+    git(&top, &["init", "--quiet"]);
+    git(&top, &["add", "-A"]);
+    git(&top, &["commit", "--quiet", "-m", "first"]);
+    block_on(checkpoints.record_as(&top, "begin")).unwrap();
+    place.write("new.py", "EVIL\n");
+    place.write("a.txt", "more\n");
+    place.write(".gitattributes", "*.py -diff\n*.txt binary\n");
+    place.write("within/app.py", "within\n");
+    git(&top.join("within"), &["init", "--quiet"]);
+    let since_begin = block_on(checkpoints.changes_since(&top, "begin", "plan.md", 4096)).unwrap();
+    let since_head = block_on(changes_since_head(&spawner(), &top, "plan.md", 4096)).unwrap();
+    for changes in [since_begin.unwrap(), since_head.unwrap()] {
+        for line in ["+EVIL", "+more", "+within"] {
+            assert!(changes.diff.contains(line), "{}", changes.diff);
+        }
+        assert_eq!(changes.files["new.py"].lines, Some((1, 0)));
+        let names = [".gitattributes", "a.txt", "new.py", "within/app.py"];
+        assert_eq!(changes.files.keys().collect::<Vec<_>>(), names);
+    }
+}
+
+fn p71_files_of_a_repository_within_the_workspace_are_shown_and_restored() {
+    let place = Place::new();
+    for name in ["old", "old/within"] {
+        place.write(&format!("{name}/app.py"), "one\n");
+        git(&place.workspace().join(name), &["init", "--quiet"]);
+    }
+    let checkpoints = place.checkpoints();
+    let name = block_on(checkpoints.record(&place.workspace())).unwrap();
+    block_on(checkpoints.record_as(&place.workspace(), "begin")).unwrap();
+    place.write("old/within/app.py", "two\n");
+    place.write("new/app.py", "EVIL\n");
+    let new = place.workspace().join("new");
+    git(&new, &["init", "--quiet"]);
+    git(&new, &["add", "-A"]);
+    git(&new, &["commit", "--quiet", "-m", "first"]);
+    for _ in 0..2 {
+        let changes = block_on(checkpoints.changes_since(&place.workspace(), "begin", "plan.md", 4096));
+        let changes = changes.unwrap().unwrap();
+        assert!(changes.diff.contains("+EVIL") && changes.diff.contains("+two"), "{}", changes.diff);
+        assert_eq!(changes.files.keys().collect::<Vec<_>>(), ["new/app.py", "old/within/app.py"]);
+    }
+    block_on(checkpoints.restore(&place.workspace(), &name)).unwrap();
+    assert_eq!(place.read("old/within/app.py").as_deref(), Some("one\n"));
+    assert_eq!(place.read("new/app.py"), None);
+    assert_eq!(git(&new, &["show", "HEAD:app.py"]), "EVIL\n", "the repository itself stays");
 }
 
 fn p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way() {

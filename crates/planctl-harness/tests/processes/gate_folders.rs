@@ -25,6 +25,9 @@ pub fn tests() -> Vec<Trial> {
         cheat_46_a_remote_that_was_led_elsewhere_is_asked_where_it_was,
         cheat_47_a_signature_is_checked_by_the_real_program,
         a10_git_settings_that_a_worker_wrote_hide_nothing,
+        a10_a_graph_of_commits_that_a_worker_wrote_is_not_believed,
+        a10_commits_that_a_worker_marks_as_the_first_ones_hide_none_before_them,
+        a10_a_contract_may_move_the_ends_of_a_shallow_clone,
         what_a_contract_does_to_a_repository_happens,
         repositories_of_a_contracts_own_are_left_alone,
         linked_worktrees_and_submodules_are_judged_with_an_index_of_their_own,
@@ -393,6 +396,89 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
     std::fs::write(place.work().join(".git/info/exclude"), "notes\n").unwrap();
     place.write("notes", "mine\n");
     assert!(place.passes(is_clean));
+}
+
+fn a10_a_graph_of_commits_that_a_worker_wrote_is_not_believed() {
+    let place = Place::repository();
+    let asks = [
+        "git diff --quiet HEAD -- a.txt",
+        "git clone -q . $TMPDIR/clone && grep -qx two $TMPDIR/clone/a.txt",
+    ];
+    place.write("a.txt", "two\n");
+    place.git(&["add", "a.txt"]);
+    let (real, forged) = (place.git(&["rev-parse", "HEAD^{tree}"]), place.git(&["write-tree"]));
+    place.git(&["reset", "--quiet"]);
+    place.git(&["commit-graph", "write", "--reachable"]);
+    let file = place.work().join(".git/objects/info/commit-graph");
+    let mut graph = std::fs::read(&file).unwrap();
+    let bytes = |name: &str| -> Vec<u8> {
+        (0..name.len()).step_by(2).map(|at| u8::from_str_radix(&name[at..at + 2], 16).unwrap()).collect()
+    };
+    let (real, forged) = (bytes(&real), bytes(&forged));
+    let at = graph.windows(real.len()).position(|part| part == real).unwrap();
+    graph[at..at + forged.len()].copy_from_slice(&forged);
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, graph).unwrap();
+    assert_eq!(place.git(&["diff", "HEAD", "--", "a.txt"]), "", "git itself is taken in");
+    for ask in asks {
+        assert!(!place.passes(ask), "{ask}");
+    }
+    // No commit has been looked for in it before: the one of a real change is not there.
+    place.git(&["commit", "--quiet", "-am", "two"]);
+    for ask in asks {
+        assert!(place.passes(ask), "the honest twin: {ask}");
+    }
+}
+
+fn a10_commits_that_a_worker_marks_as_the_first_ones_hide_none_before_them() {
+    let place = Place::repository();
+    place.git(&["commit", "--quiet", "--allow-empty", "-m", "WIP"]);
+    let linked = place.at("linked");
+    place.git(&["worktree", "add", "-b", "side", &linked.to_string_lossy()]);
+    let (runner, branch) = (place.runner(), place.at("linked"));
+    let branch = ContractRunner::new(spawner().with_scratch(place.at("scratch")), branch, None, []).unwrap();
+    for folder in [place.work(), linked] {
+        git(&folder, &["commit", "--quiet", "--allow-empty", "-m", "two"]);
+    }
+    let first = place.git(&["rev-parse", "main", "side"]);
+    std::fs::write(place.work().join(".git/shallow"), format!("{first}\n")).unwrap();
+    assert_eq!(place.git(&["log", "--format=%s"]), "two", "git itself is taken in");
+    // The runner of a branch knows the repository as it was before the branch began.
+    let late = ContractRunner::new(spawner().with_scratch(place.at("scratch")), place.at("linked"), None, []);
+    for runner in [&runner, &branch, &late.unwrap().with_repositories_of(&runner)] {
+        assert_ne!(exit_code(runner, "! git log --format=%s | grep -q WIP"), 0);
+        assert_eq!(exit_code(runner, "[ \"$(git log --format=%s | tr '\\n' ' ')\" = 'two WIP one ' ]"), 0);
+    }
+}
+
+fn a10_a_contract_may_move_the_ends_of_a_shallow_clone() {
+    let place = Place::repository();
+    for message in ["two", "three"] {
+        place.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
+    }
+    let clone = |name: &str| {
+        let url = format!("file://{}", place.work().display());
+        git(&place.at(""), &["clone", "--quiet", "--depth", "1", &url, name]);
+        let spawner = spawner().with_scratch(place.at("scratch"));
+        (ContractRunner::new(spawner, place.at(name), None, []).unwrap(), place.at(name))
+    };
+    let counts = |count: usize| format!("[ \"$(git rev-list --count HEAD)\" = {count} ] && git fsck");
+    let (runner, folder) = clone("by-contract");
+    assert_eq!(exit_code(&runner, &counts(1)), 0);
+    let deepen = format!("git fetch -q --deepen 1 && {}", counts(2));
+    assert_eq!(exit_code(&runner, &deepen), 0);
+    assert_eq!(git(&folder, &["rev-list", "--count", "HEAD"]), "2", "it is there afterwards");
+    git(&folder, &["fsck"]);
+    let (runner, folder) = clone("by-worker");
+    git(&folder, &["fetch", "--quiet", "--unshallow"]);
+    assert_eq!(exit_code(&runner, &counts(3)), 0, "it is complete by now");
+    // A complete repository becomes a shallow one by a branch that a contract fetches.
+    let other = Place::repository();
+    other.git(&["commit", "--quiet", "--allow-empty", "-m", "other"]);
+    let fetch =
+        format!("git fetch -q --depth 1 file://{} main:other && git log other", other.work().display());
+    assert!(place.passes(&fetch));
+    place.git(&["fsck"]);
 }
 
 fn what_a_contract_does_to_a_repository_happens() {

@@ -15,6 +15,7 @@ use crate::trials;
 pub fn tests() -> Vec<Trial> {
     trials![
         a5_a_file_that_somebody_else_changes_meanwhile_repeats_the_gate,
+        a5_an_index_that_does_not_name_a_committed_file_hides_no_change_of_it,
         a5_files_that_nobody_tracks_or_subscribes_to_may_change,
         a5_what_a_contract_itself_writes_takes_one_more_gate_and_no_other_after_that,
         a5_a_background_writer_at_10_hz_gets_no_verdict_in_any_gate,
@@ -150,6 +151,35 @@ fn a5_a_file_that_somebody_else_changes_meanwhile_repeats_the_gate() {
         assert!(what.contains(name) && what.contains("end the program that writes there"), "{name}: {what}");
         assert_eq!(place.unstable(|_| ()), None, "the next gate is of a workspace that rests");
     }
+}
+
+fn a5_an_index_that_does_not_name_a_committed_file_hides_no_change_of_it() {
+    type Hide = fn(&Path);
+    let hides: [(&str, Hide); 5] = [
+        ("split", |work| drop(git(work, &["update-index", "--split-index"]))),
+        ("broken", |work| std::fs::write(work.join(".git/index"), "DIRCxxxxxxxx").unwrap()),
+        ("gone", |work| std::fs::remove_file(work.join(".git/index")).unwrap()),
+        ("partial", |work| drop(git(work, &["rm", "-r", "--cached", "--quiet", "src"]))),
+        ("of another branch", |work| {
+            git(work, &["checkout", "--quiet", "--orphan", "other"]);
+            git(work, &["rm", "-r", "--cached", "--quiet", "src"]);
+        }),
+    ];
+    for (name, hide) in hides {
+        let place = Place::new();
+        git(place.path(), &["commit", "--quiet", "-m", "first"]);
+        assert_eq!(place.unstable(|_| ()), None);
+        hide(place.path());
+        let what = place.unstable(|work| std::fs::write(work.join("src/greet.sh"), "Hello").unwrap());
+        assert!(what.is_some_and(|what| what.contains("src/greet.sh")), "{name}");
+    }
+    // A file that a commit no longer has is nobody's business.
+    let place = Place::new();
+    git(place.path(), &["commit", "--quiet", "-m", "first"]);
+    assert_eq!(place.unstable(|_| ()), None);
+    git(place.path(), &["rm", "--cached", "--quiet", "src/greet.sh"]);
+    git(place.path(), &["commit", "--quiet", "-m", "second"]);
+    assert_eq!(place.unstable(|work| std::fs::write(work.join("src/greet.sh"), "Hello").unwrap()), None);
 }
 
 fn a5_files_that_nobody_tracks_or_subscribes_to_may_change() {

@@ -175,7 +175,8 @@ impl Executor {
 
     pub(crate) fn runner(&self, workspace: &Path) -> Result<ContractRunner, String> {
         let is_own = workspace == self.workspace;
-        if let Some(runner) = self.runner.get().filter(|_| is_own) {
+        let known = self.runner.get();
+        if let Some(runner) = known.filter(|_| is_own) {
             return Ok(runner.clone());
         }
         let path = crate::verify::check::joined_path(&self.settings.contract_path);
@@ -185,6 +186,8 @@ impl Executor {
             .map_err(|refused| refused.to_string())?
             .with_isolation(self.isolation(&workspace.to_string_lossy()))
             .with_limits(self.settings.contract_limits);
+        // A branch's own folder is made after the work began, and its worker can write the repository's settings.
+        let runner = known.into_iter().fold(runner, ContractRunner::with_repositories_of);
         Ok(if is_own { self.runner.get_or_init(|| runner).clone() } else { runner })
     }
 
