@@ -104,5 +104,5 @@ pub use workspace::{
 pub use worktree::{
     BranchWorktrees, Change, ChangeKind, Changes, Checkout, Conflict, Intact, Joined, Merged, NewWorktree,
     Survey, WorktreeError, changes_since_head, commit_all, differing_from_head, merge as merge_branch,
-    uncommitted, worktree_intact,
+    uncommitted, verify_result, worktree_intact,
 };
