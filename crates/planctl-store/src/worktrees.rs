@@ -20,7 +20,7 @@ pub(crate) const WORKTREE_AGAIN: &str = "update worktrees set trouble = null whe
 pub(crate) const WORKTREE_REMOVED: &str =
     "update worktrees set removed_at = coalesce(removed_at, clock_timestamp()) where run = $1";
 
-/// What a run's worktree held when the run ended.
+/// The state of a run's worktree when the run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WorktreeResult {
     /// The commit of its branch; none of one that can't be looked at.

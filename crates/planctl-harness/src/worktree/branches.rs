@@ -366,7 +366,7 @@ impl BranchWorktrees {
         let index = blocking_in_place(|| self.index())?;
         let mut git = Git::open(self.spawner(), self.top())?;
         git.with_index(&index);
-        // What a branch hides from git since they were parted is not gone.
+        // A worker of a branch may have hidden files of the workspace from git since; they are not gone.
         blocking_in_place(|| git.with_ignored_of(&self.first()))?;
         git.add_all().await?;
         let tree = git.call_checked(["write-tree"]).await?.text();

@@ -1,6 +1,6 @@
 //! Compares objects with their names: git itself does so when it is sent some, and not when it reads its own.
 //!
-//! Whoever can write a repository can put a file with other content where an object belongs, before git writes that object;
+//! A worker that can write the repository can put a file with other content where an object belongs, before git writes that object;
 //! git finds it there and keeps it. And a reference below `refs/replace/` lets git read another object in its place.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! What is committed, joined and told to be merged holds the files that were judged, whatever a worker does to the repository.
+//! Commits, joins and the commit that a person is told to merge hold the files that were judged, also where a worker changes
+//! the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
