@@ -105,5 +105,5 @@ pub use workspace::{
 pub use worktree::{
     BranchWorktrees, Change, ChangeKind, Changes, Checkout, Conflict, Intact, Joined, Merged, NewWorktree,
     Survey, WorktreeError, changes_since_head, commit_all, differing_from_head, merge as merge_branch,
-    tracked_of, uncommitted, worktree_intact,
+    tracked_of, uncommitted, verify_result, worktree_intact,
 };

@@ -4,7 +4,10 @@
 mod branches;
 pub(crate) mod call;
 mod changes;
+mod commit;
+mod ignored;
 mod merge;
+mod objects;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -13,6 +16,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::call::{Called, Git, call, call_checked, call_with_own_configuration, path_of};
+use self::commit::refuse_nested;
+use self::ignored::{keep, kept_of};
 use crate::blocking::blocking_in_place;
 use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
@@ -20,6 +25,7 @@ use crate::spawn::Spawner;
 pub use branches::{BranchWorktrees, Joined};
 pub use changes::{Change, ChangeKind, Changes, changes_since_head, tracked_of};
 pub(crate) use changes::{changes_between, enter_repositories};
+pub use commit::{commit_all, uncommitted, verify_result};
 pub use merge::{Conflict, Merged, merge};
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.
@@ -94,6 +100,27 @@ pub enum WorktreeError {
         /// How many changes.
         uncommitted: usize,
     },
+    /// A repository within the worktree, of whose files a commit has none.
+    #[error(
+        "take {path} of {} into a commit: it is a git repository of its own, and none of its files is in the commit",
+        folder.display()
+    )]
+    Nested {
+        /// The worktree.
+        folder: PathBuf,
+        /// The repository within, relative to the worktree.
+        path: String,
+    },
+    /// An object of the repository that is not the one that its name says.
+    #[error("rely on {of}: git would give other content for it, which nobody judged ({how})")]
+    Forged {
+        /// The file or folder, or the commit.
+        of: String,
+        /// The way in which it is led elsewhere.
+        how: String,
+        /// The remedy.
+        help: String,
+    },
     /// Git refused.
     #[error("{what}: {said}")]
     Git {
@@ -133,6 +160,14 @@ impl WorktreeError {
             WorktreeError::Uncommitted { folder, .. } => {
                 format!("git -C {} status", quoted(folder))
             }
+            WorktreeError::Nested { folder, path } => {
+                let (folder, path) = (quoted(folder), quoted(Path::new(path)));
+                format!(
+                    "move {path}/.git away, then git -C {folder} rm -r --cached --ignore-unmatch {path} && git -C {folder} \
+                     add -A && git -C {folder} commit"
+                )
+            }
+            WorktreeError::Forged { help, .. } => help.clone(),
             WorktreeError::Git { .. } | WorktreeError::Io { .. } => return None,
         })
     }
@@ -406,7 +441,8 @@ impl Checkout {
             arguments.extend(["--no-track".as_ref(), "-b".as_ref(), new.branch.as_ref(), path]);
             arguments.push(new.commit.as_ref());
         }
-        self.add_worktree(new.path, arguments).await
+        self.add_worktree(new.path, arguments).await?;
+        blocking_in_place(|| keep(&self.common_git_dir()?, new.path))
     }
 
     /// Makes a worktree in a folder, with the arguments that follow `git worktree add`.
@@ -451,6 +487,7 @@ impl Checkout {
             }
             Ok(()) | Err(_) => {}
         }
+        blocking_in_place(|| remove_file(&kept_of(path)))?;
         let known = self.call(["worktree", "list", "--porcelain", "-z"]).await?;
         let known = known.records().filter_map(|line| line.strip_prefix(b"worktree "));
         let known = known.map(|path| PathBuf::from(OsStr::from_bytes(path)));
@@ -469,18 +506,31 @@ impl Checkout {
         Ok(git_common(&own))
     }
 
+    /// Refuses where the removal of a worktree would lose what no commit has.
+    ///
+    /// # Errors
+    ///
+    /// [`WorktreeError::Uncommitted`], [`WorktreeError::Nested`], and those of git.
+    pub async fn refuse_loss(&self, path: &Path) -> Result<(), WorktreeError> {
+        if !blocking_in_place(|| path.exists()) {
+            return Ok(());
+        }
+        let uncommitted = uncommitted(&self.spawner, path).await?.len();
+        if uncommitted > 0 {
+            return Err(WorktreeError::Uncommitted { folder: path.to_owned(), uncommitted });
+        }
+        refuse_nested(&self.spawner, path).await
+    }
+
     /// Removes a worktree, and its branch where all that it holds is in the checkout's HEAD too; says whether the branch
     /// is gone. Where somebody removed the folder already, git's record of it is removed.
     ///
     /// # Errors
     ///
-    /// [`WorktreeError::Uncommitted`] unless `discards`, and those of git.
+    /// Those of [`Checkout::refuse_loss`] unless `discards`, and those of git.
     pub async fn remove(&self, path: &Path, branch: &str, discards: bool) -> Result<bool, WorktreeError> {
-        if !discards && blocking_in_place(|| path.exists()) {
-            let uncommitted = uncommitted(&self.spawner, path).await?.len();
-            if uncommitted > 0 {
-                return Err(WorktreeError::Uncommitted { folder: path.to_owned(), uncommitted });
-            }
+        if !discards {
+            self.refuse_loss(path).await?;
         }
         self.remove_folder(path).await?;
         let reference = format!("refs/heads/{branch}");
@@ -509,21 +559,6 @@ pub fn worktree_intact(path: &Path) -> Intact {
         Some(_) | None => return Intact::Detached,
     }
     if git_head(path).is_some() { Intact::Yes } else { Intact::NoBranch }
-}
-
-/// Returns what is committed nowhere in a checkout or a worktree, relative to its top; ignored files don't count. Every file
-/// is read, and the index is not believed.
-///
-/// # Errors
-///
-/// Those of git.
-pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
-    let mut git = Git::open(spawner, folder)?;
-    git.with_index_of("HEAD").await?;
-    let arguments = ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"];
-    let called = git.call_checked(arguments).await?;
-    let paths = called.records().filter_map(|entry| entry.get(3..));
-    Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
 /// Lists which of these files of a folder are not as the newest commit has them, also those that git ignores or that the
@@ -556,45 +591,4 @@ pub async fn differing_from_head<'a>(
         differing.extend(own.map(|path| path.to_string_lossy().into_owned()));
     }
     Ok(differing)
-}
-
-/// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was to
-/// be committed. No hook runs, every file is read, and the index is not believed: the commit has the files that were judged.
-///
-/// # Errors
-///
-/// Those of git.
-pub async fn commit_all(
-    spawner: &Spawner,
-    worktree: &Path,
-    message: &str,
-) -> Result<Option<String>, WorktreeError> {
-    let identity = identity(spawner, worktree).await?;
-    let mut git = Git::open(spawner, worktree)?;
-    let index = git.with_index_of("HEAD").await?;
-    git.call_checked(["add", "--all"]).await?;
-    if git.call(["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.status == 0 {
-        return Ok(None);
-    }
-    let words = ["commit", "--quiet", "--no-verify", "--message", message].map(str::to_owned);
-    git.call_checked(identity.into_iter().chain(words)).await?;
-    let commit = git.call_checked(["rev-parse", "HEAD"]).await?.text();
-    // The worktree's own index would say otherwise that everything was changed back.
-    blocking_in_place(|| {
-        let Some(own) = git_folder(worktree).map(|own| own.join("index")) else { return Ok(Some(commit)) };
-        let copied = std::fs::copy(&index, &own).map(|_| Some(commit));
-        copied.map_err(|source| WorktreeError::Io { what: format!("write {}", own.display()), source })
-    })
-}
-
-/// Returns the options that say who commits: the user that git knows in this folder, else planctl.
-async fn identity(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, WorktreeError> {
-    let mut options = Vec::new();
-    for (key, otherwise) in [("user.name", "planctl"), ("user.email", "planctl@localhost")] {
-        // Nothing is started by reading, and the user's own configuration may name them by way of other files.
-        let found = call_with_own_configuration(spawner, folder, ["config", "--get", key]).await?;
-        let value = if found.status == 0 { found.text() } else { otherwise.to_owned() };
-        options.extend(["-c".to_owned(), format!("{key}={value}")]);
-    }
-    Ok(options)
 }

@@ -5,6 +5,7 @@ mod processes {
     pub mod adapters;
     pub mod agents;
     pub mod checkpoints;
+    pub mod committed;
     pub mod contracts;
     pub mod endings;
     pub mod escapes;
@@ -39,6 +40,7 @@ fn main() {
     let tests = [
         processes::adapters::tests(),
         processes::agents::tests(),
+        processes::committed::tests(),
         processes::contracts::tests(),
         processes::endings::tests(),
         processes::escapes::tests(),

@@ -104,3 +104,4 @@ pub use traces::UntracedRun;
 pub use turns::Ahead;
 pub use votes::VoteRow;
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
+pub use worktrees::WorktreeResult;

@@ -13,12 +13,28 @@ pub(crate) const WORKTREE_MADE: &str = "update worktrees set made_at = coalesce(
 pub(crate) const WORKTREE_TROUBLE: &str = "update worktrees set trouble = $2 where run = $1 and made_at is null \
      and trouble is distinct from $2";
 pub(crate) const WORKTREE_RESULT: &str =
-    "update worktrees set result = $2, uncommitted = $3, seen_seq = $4 where run = $1";
+    "update worktrees set result = $2, uncommitted = $3, seen_seq = $4, trouble = $5 where run = $1";
 pub(crate) const WORKTREE_BASE: &str =
     "update worktrees set base = $2, left_behind = $3 where run = $1 and made_at is null";
 pub(crate) const WORKTREE_AGAIN: &str = "update worktrees set trouble = null where run = $1";
 pub(crate) const WORKTREE_REMOVED: &str =
     "update worktrees set removed_at = coalesce(removed_at, clock_timestamp()) where run = $1";
+
+/// The state of a run's worktree when the run ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WorktreeResult {
+    /// The commit of its branch; none of one that can't be looked at.
+    pub commit: Option<String>,
+    /// How many changes are in no commit.
+    pub uncommitted: Option<usize>,
+    /// Why a person should not merge it.
+    pub trouble: Option<String>,
+}
+
+/// Postgres keeps no NUL in a text.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
 
 impl Store {
     /// Lets a run's worktree begin with another commit, unless it is made already.
@@ -59,8 +75,7 @@ impl Store {
     /// Those of the connection.
     pub async fn record_worktree_trouble(&self, run: RunId, what: &str) -> Result<(), StoreError> {
         let id = stored_run(run);
-        // Postgres keeps no NUL in a text.
-        let what = what.replace('\0', "\u{fffd}");
+        let what = without_nul(what);
         repeated!(self, connection => sqlx::query(WORKTREE_TROUBLE).bind(id).bind(&what).execute(&mut *connection))?;
         Ok(())
     }
@@ -76,8 +91,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes what a run's worktree held when the run had come so far: the commit of its branch, and how many changes that
-    /// are in no commit; nothing of one that can't be looked at.
+    /// Notes what a run's worktree held when the run had come so far.
     ///
     /// # Errors
     ///
@@ -85,16 +99,17 @@ impl Store {
     pub async fn record_worktree_result(
         &self,
         run: &RunRow,
-        result: Option<(&str, usize)>,
+        result: &WorktreeResult,
     ) -> Result<(), StoreError> {
         let id = stored_run(run.id);
-        let commit = result.map(|(commit, _)| commit);
-        let uncommitted = result.map(|(_, count)| i32::try_from(count).unwrap_or(i32::MAX));
+        let uncommitted = result.uncommitted.map(|count| i32::try_from(count).unwrap_or(i32::MAX));
+        let trouble = result.trouble.as_ref().map(|trouble| without_nul(trouble));
         repeated!(self, connection => sqlx::query(WORKTREE_RESULT)
             .bind(id)
-            .bind(commit)
+            .bind(&result.commit)
             .bind(uncommitted)
             .bind(run.seq)
+            .bind(&trouble)
             .execute(&mut *connection))?;
         Ok(())
     }

@@ -23,6 +23,9 @@ pub struct WorktreeView {
     pub uncommitted: Option<u32>,
     /// The commit of its branch when the run ended; `null` before.
     pub commit: Option<String>,
+    /// Why it should not be merged once its run is done: a merge would bring other files than those that were judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// The answer of `planctl clean --json`.

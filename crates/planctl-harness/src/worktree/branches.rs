@@ -9,12 +9,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::call::{call, call_checked, call_checked_on};
+use super::call::{Git, call, call_checked, call_checked_on};
+use super::commit::{commit_all, identity};
+use super::ignored::kept_of;
 use super::merge::{Conflict, Merged, conflicts, merge_open};
-use super::{
-    Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, remove_locks, resolve_links,
-    worktree_intact,
-};
+use super::objects::verify_objects;
+use super::{Checkout, Intact, NewWorktree, WorktreeError, remove_locks, resolve_links, worktree_intact};
 use crate::blocking::blocking_in_place;
 use crate::git::git_folder;
 use crate::spawn::Spawner;
@@ -111,7 +111,7 @@ impl BranchWorktrees {
             if let Some(joined) = self.go_on_after_conflict().await? {
                 return Ok(joined);
             }
-            let tips = self.branch_tips(branches).await?;
+            let tips = self.branch_tips(base, branches).await?;
             if let Some(joined) = self.merge_tips(base, &tips).await? {
                 return Ok(joined);
             }
@@ -120,6 +120,8 @@ impl BranchWorktrees {
         else {
             return Err(self.merge_error("a merge that was begun can't be found"));
         };
+        // The worktrees held the files of the branches; those of the merge are in objects alone.
+        verify_objects(&Git::open(self.spawner(), self.top())?, &before, &merged, &merged).await?;
         let files = self.apply_difference(&before, &merged).await?;
         Ok(Joined::Merged { files })
     }
@@ -162,7 +164,7 @@ impl BranchWorktrees {
     }
 
     /// Returns the newest commit of each branch, after uncommitted changes are committed.
-    async fn branch_tips(&self, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
+    async fn branch_tips(&self, base: &str, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
         let mut tips = Vec::new();
         for branch in branches {
             let path = self.folder.join(branch.to_string());
@@ -171,6 +173,7 @@ impl BranchWorktrees {
                     let message = format!("branch {} of {}", branch + 1, self.name);
                     commit_all(self.spawner(), &path, &message).await?;
                     let tip = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
+                    verify_objects(&Git::open(self.spawner(), &path)?, base, &tip, &tip).await?;
                     tips.push((*branch, tip));
                 }
                 Intact::NoFolder | Intact::Detached | Intact::NoBranch => {
@@ -224,6 +227,10 @@ impl BranchWorktrees {
             let words = ["--detach", "--lock"].map(OsString::from);
             let arguments = words.into_iter().chain([path.as_os_str().to_owned(), so_far.as_str().into()]);
             self.checkout.add_worktree(&path, arguments).await?;
+            match blocking_in_place(|| std::fs::copy(kept_of(&self.first()), kept_of(&path))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io("use", error)),
+                Ok(_) | Err(_) => {}
+            }
             *is_there = true;
         }
         let message = match branch {
@@ -257,7 +264,9 @@ impl BranchWorktrees {
                 if !conflicts.is_empty() {
                     return Ok(Some(Joined::Conflicts { branch, folder: path, conflicts }));
                 }
-                call_checked(self.spawner(), &path, ["add", "--all"]).await?;
+                let git = Git::open(self.spawner(), &path)?;
+                blocking_in_place(|| git.with_ignored_of(&path))?;
+                git.add_all().await?;
                 let mut arguments = identity(self.spawner(), &path).await?;
                 arguments.extend(["commit", "--quiet", "--no-verify", "--no-edit"].map(str::to_owned));
                 call_checked(self.spawner(), &path, arguments).await?;
@@ -355,18 +364,22 @@ impl BranchWorktrees {
     /// Returns a commit of the workspace's files as they are, with a parent; `None` where they are the parent's.
     async fn snapshot(&self, parent: &str) -> Result<Option<String>, WorktreeError> {
         let index = blocking_in_place(|| self.index())?;
-        let (spawner, top) = (self.spawner(), self.top());
-        call_checked_on(spawner, top, &index, ["add", "--all"]).await?;
-        let tree = call_checked_on(spawner, top, &index, ["write-tree"]).await?.text();
-        let of_parent =
-            call_checked(spawner, top, ["rev-parse", &format!("{parent}^{{tree}}")]).await?.text();
+        let mut git = Git::open(self.spawner(), self.top())?;
+        git.with_index(&index);
+        // A worker of a branch may have hidden files of the workspace from git since; they are not gone.
+        blocking_in_place(|| git.with_ignored_of(&self.first()))?;
+        git.add_all().await?;
+        let tree = git.call_checked(["write-tree"]).await?.text();
+        let of_parent = git.call_checked(["rev-parse", &format!("{parent}^{{tree}}")]).await?.text();
         if tree == of_parent {
             return Ok(None);
         }
-        let mut arguments = identity(spawner, top).await?;
+        let mut arguments = identity(self.spawner(), self.top()).await?;
         let message = format!("the workspace of {}", self.name);
         arguments.extend(["commit-tree", &tree, "-p", parent, "-m", &message].map(str::to_owned));
-        Ok(Some(call_checked(spawner, top, arguments).await?.text()))
+        let commit = git.call_checked(arguments).await?.text();
+        verify_objects(&git, parent, &commit, &commit).await?;
+        Ok(Some(commit))
     }
 
     /// Returns an index of planctl's own, which begins as the workspace's: so git looks into few files. It is as old as
@@ -427,6 +440,11 @@ impl BranchWorktrees {
 
     fn branch(&self, branch: u16) -> String {
         format!("{}/{}", self.branch_prefix(), branch + 1)
+    }
+
+    /// The worktree of the first branch; what git ignored when they were parted is noted with it.
+    fn first(&self) -> PathBuf {
+        self.folder.join("0")
     }
 
     fn merge_folder(&self) -> PathBuf {

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::WorktreeError;
+use super::ignored::kept_of;
 use crate::blocking::blocking_in_place;
 use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, set};
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
-use crate::process::{Command, End, Stream};
-use crate::scratch::{GIT_PREFIX, ScratchFolder};
+use crate::process::{Command, End, Input, Stream};
+use crate::scratch::{GIT_PREFIX, ScratchFolder, write_private};
 use crate::spawn::Spawner;
 
 /// How long one call may take; making the files of a large repository is the longest.
@@ -177,6 +178,25 @@ impl<'a> Git<'a> {
         set(&mut self.environment, "GIT_INDEX_FILE".into(), index.into());
     }
 
+    /// Lets the following calls ignore what was ignored when planctl made a worktree, where it made that one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub(super) fn with_ignored_of(&self, worktree: &Path) -> Result<(), WorktreeError> {
+        let kept = match std::fs::read(kept_of(worktree)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            kept => kept,
+        };
+        kept.and_then(|kept| std::fs::write(self.private.path().join("git/info/exclude"), kept))
+            .map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })
+    }
+
+    /// Returns the folder of planctl's own that goes with the last call.
+    pub(super) fn private_path(&self) -> &Path {
+        self.private.path()
+    }
+
     /// Calls git and returns how it ended, with any status.
     ///
     /// # Errors
@@ -186,10 +206,19 @@ impl<'a> Git<'a> {
         &self,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Called, WorktreeError> {
+        self.call_with(arguments, Input::Null).await
+    }
+
+    async fn call_with<A: Into<OsString>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        input: Input,
+    ) -> Result<Called, WorktreeError> {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let what = format!("git {}", subcommand(&arguments, 1));
         let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), self.folder);
         command.environment.clone_from(&self.environment);
+        command.input = input;
         command.deadline = Some(DEADLINE);
         command.grace_if_abandoned = GRACE_IF_ABANDONED;
         command.locks = vec![self.private.lock()];
@@ -236,9 +265,22 @@ impl<'a> Git<'a> {
         &self,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Called, WorktreeError> {
+        self.call_checked_with(arguments, Input::Null).await
+    }
+
+    /// Calls git with an input, where any status but 0 is an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Git::call_checked`].
+    pub(super) async fn call_checked_with<A: Into<OsString>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        input: Input,
+    ) -> Result<Called, WorktreeError> {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let what = format!("git {}", subcommand(&arguments, 2));
-        let called = self.call(arguments).await?;
+        let called = self.call_with(arguments, input).await?;
         if called.status == 0 {
             return Ok(called);
         }

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::WorktreeError;
 use super::call::{call, call_checked};
-use super::{WorktreeError, identity};
+use super::commit::identity;
 use crate::spawn::Spawner;
 
 /// The most bytes of hunks that are kept of one file.

@@ -43,13 +43,13 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
     ]
 }
 
-struct Place {
-    folder: tempfile::TempDir,
+pub struct Place {
+    pub folder: tempfile::TempDir,
 }
 
 impl Place {
     /// A repository with `a.txt` and `.gitignore`, committed once.
-    fn new() -> Place {
+    pub fn new() -> Place {
         let place = Place { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir(place.top()).unwrap();
         git(&place.top(), &["init", "--quiet"]);
@@ -60,33 +60,33 @@ impl Place {
         place
     }
 
-    fn top(&self) -> PathBuf {
+    pub fn top(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("repository")
     }
 
-    fn tree(&self, name: &str) -> PathBuf {
+    pub fn tree(&self, name: &str) -> PathBuf {
         self.top().with_file_name("trees").join(name)
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub fn write(&self, path: &str, text: &str) {
         let path = self.top().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    fn checkout(&self) -> Checkout {
+    pub fn checkout(&self) -> Checkout {
         block_on(Checkout::find(&spawner(), &self.top())).unwrap()
     }
 
-    fn head(&self) -> String {
+    pub fn head(&self) -> String {
         planctl_harness::git_head(&self.top()).unwrap_or_default()
     }
 
-    fn made(&self, name: &str) -> PathBuf {
+    pub fn made(&self, name: &str) -> PathBuf {
         self.add(name).unwrap()
     }
 
-    fn add(&self, name: &str) -> Result<PathBuf, WorktreeError> {
+    pub fn add(&self, name: &str) -> Result<PathBuf, WorktreeError> {
         let path = self.tree(name);
         let branch = format!("planctl/{name}");
         let new = NewWorktree { path: &path, branch: &branch, commit: &self.head(), reason: "a run" };
@@ -94,7 +94,7 @@ impl Place {
     }
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> String {
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let (is_well, printed) = try_git(folder, arguments);
     assert!(is_well, "git {arguments:?}: {printed}");
     printed
@@ -142,7 +142,7 @@ fn a_worktree_is_made_beside_a_checkout_that_stays_as_it_is() {
     assert_eq!(uncommitted_of(&tree), [""; 0]);
 }
 
-fn uncommitted_of(folder: &Path) -> Vec<String> {
+pub fn uncommitted_of(folder: &Path) -> Vec<String> {
     block_on(uncommitted(&spawner(), folder)).unwrap()
 }
 
@@ -571,11 +571,11 @@ fn a_conflict_at_a_name_that_is_no_text_is_made_to_fit_by_a_person() {
 }
 
 impl Place {
-    fn branches(&self) -> BranchWorktrees {
+    pub fn branches(&self) -> BranchWorktrees {
         block_on(BranchWorktrees::find(&spawner(), &self.top(), self.apart(), "run-1".to_owned())).unwrap()
     }
 
-    fn apart(&self) -> PathBuf {
+    pub fn apart(&self) -> PathBuf {
         self.top().with_file_name("branches")
     }
 
@@ -585,12 +585,12 @@ impl Place {
         std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap()
     }
 
-    fn in_branch(&self, branch: u16, path: &str, text: &str) {
+    pub fn in_branch(&self, branch: u16, path: &str, text: &str) {
         std::fs::write(BranchWorktrees::place(&self.apart(), Path::new(""), branch).join(path), text)
             .unwrap();
     }
 
-    fn read(&self, path: &str) -> String {
+    pub fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.top().join(path)).unwrap()
     }
 

@@ -509,6 +509,7 @@ fn worktree_view(row: &WorktreeRow) -> WorktreeView {
         left_behind: u32::try_from(row.left_behind).unwrap_or(0),
         uncommitted: row.uncommitted.and_then(|count| u32::try_from(count).ok()),
         commit: row.result.clone(),
+        trouble: row.trouble.clone().filter(|_| row.made_at.is_some()),
     }
 }
 

@@ -9,10 +9,10 @@ use planctl_engine::{End, RunId, RunStatus, Subscription};
 use planctl_glob::is_glob;
 use planctl_harness::{
     Checkout, GLOB_FILES_MAX, Intact, Spawner, Survey, WorktreeError, blocking_in_place, commit_all,
-    expand_glob, git_branch, git_head, uncommitted, worktree_intact,
+    expand_glob, git_branch, git_head, uncommitted, verify_result, worktree_intact,
 };
 use planctl_lang::{Source, digest, shell_word};
-use planctl_store::{RunRow, StoreError, WorktreeRow};
+use planctl_store::{RunRow, StoreError, WorktreeResult, WorktreeRow};
 
 use crate::node::ServerNode;
 use crate::node::runtime::blocking;
@@ -238,9 +238,8 @@ impl Services {
         };
         let discards = cleaning.discards || worktree.made_at.is_none();
         if cleaning.dry_run {
-            if !discards && blocking_in_place(|| root.exists()) {
-                let changes = uncommitted(&alone, root).await.map_or(1, |changes| changes.len());
-                view.why = (changes > 0).then(|| uncommitted_words(changes));
+            if !discards {
+                view.why = checkout.refuse_loss(root).await.err().as_ref().map(kept_words);
             }
             view.removed = view.why.is_none();
             return Ok(view);
@@ -250,17 +249,25 @@ impl Services {
                 self.store.mark_worktree_removed(row.id).await?;
                 Ok(CleanedView { removed: true, branch_removed, ..view })
             }
-            Err(WorktreeError::Uncommitted { uncommitted, .. }) => {
-                Ok(CleanedView { why: Some(uncommitted_words(uncommitted)), ..view })
-            }
-            Err(error) => Ok(CleanedView { why: Some(format!("could not {error}")), ..view }),
+            Err(error) => Ok(CleanedView { why: Some(kept_words(&error)), ..view }),
         }
     }
 }
 
-fn uncommitted_words(changes: usize) -> String {
-    let are = if changes == 1 { "change is" } else { "changes are" };
-    format!("{changes} {are} committed nowhere; --discard removes them too")
+/// Says why a worktree was not removed.
+fn kept_words(error: &WorktreeError) -> String {
+    let discards = "--discard removes them too";
+    if let WorktreeError::Uncommitted { uncommitted, .. } = error {
+        let are = if *uncommitted == 1 { "change is" } else { "changes are" };
+        return format!("{uncommitted} {are} committed nowhere; {discards}");
+    }
+    let also = matches!(error, WorktreeError::Nested { .. }).then(|| format!("; {discards}"));
+    format!("{}{}", could_not(error), also.unwrap_or_default())
+}
+
+fn could_not(error: &WorktreeError) -> String {
+    let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+    format!("could not {error}{help}")
 }
 
 impl ServerNode {
@@ -339,22 +346,23 @@ impl ServerNode {
         let alone = self.alone_at_worktrees().await?;
         let run = self.store.run(run.id).await?;
         let Some(worktree) = run.worktree.as_ref().filter(|_| is_due(&run)) else { return Ok(()) };
-        let held = self.inspect_worktree(&alone, &run, end, Path::new(&worktree.root)).await?;
-        let held = held.as_ref().map(|(commit, count)| (commit.as_str(), *count));
-        Ok(self.store.record_worktree_result(&run, held).await?)
+        let result = self.inspect_worktree(&alone, &run, end, worktree).await?;
+        Ok(self.store.record_worktree_result(&run, &result).await?)
     }
 
-    /// Commits what a worktree holds where that was asked for; returns the commit and how many changes are in none, or
-    /// `None` where it can't be looked at.
+    /// Commits what a worktree holds where that was asked for; returns what there is then, and why a person should not merge
+    /// it.
     async fn inspect_worktree(
         &self,
         alone: &Spawner,
         run: &RunRow,
         end: End,
-        root: &Path,
-    ) -> Result<Option<(String, usize)>, ServiceError> {
+        worktree: &WorktreeRow,
+    ) -> Result<WorktreeResult, ServiceError> {
+        let root = Path::new(&worktree.root);
+        let mut result = WorktreeResult::default();
         if blocking_in_place(|| worktree_intact(root)) != Intact::Yes {
-            return Ok(None);
+            return Ok(result);
         }
         if end == End::Done && RunSettings::of(run)?.commits == Commits::Commit {
             let message = format!("{}: {}", run.name, run.plan_path);
@@ -363,12 +371,19 @@ impl ServerNode {
             }
         }
         match uncommitted(alone, root).await {
-            Ok(changes) => Ok(blocking_in_place(|| git_head(root)).map(|head| (head, changes.len()))),
-            Err(error) => {
-                tracing::warn!(%error, run.name = %run.name, "the worktree was not looked at");
-                Ok(None)
+            Ok(changes) => {
+                result.commit = blocking_in_place(|| git_head(root));
+                result.uncommitted = Some(changes.len());
             }
+            Err(error) => tracing::warn!(%error, run.name = %run.name, "the worktree was not looked at"),
         }
+        if end == End::Done
+            && let Err(error) = verify_result(alone, root, &worktree.base).await
+        {
+            tracing::warn!(%error, run.name = %run.name, "the result should not be merged");
+            result.trouble = Some(could_not(&error));
+        }
+        Ok(result)
     }
 
     /// Looks after what a run leaves that is over: its worktree, those of its branches, its checkpoints.

@@ -162,7 +162,7 @@ pub struct WorktreeRow {
     pub base: String,
     /// When all of its files were there; before that nothing works in it.
     pub made_at: Option<Timestamp>,
-    /// Why it could not be made.
+    /// Why it could not be made; once its run is done, why a person should not merge what it holds.
     pub trouble: Option<String>,
     /// How many changes of the workspace were committed nowhere when it was made, and are not in it.
     pub left_behind: i32,

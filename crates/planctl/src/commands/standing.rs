@@ -76,13 +76,17 @@ pub fn follow_up_command(view: &RunView) -> String {
 /// Returns what takes the work of a run that is done from its worktree into the workspace.
 fn merge_of(view: &RunView) -> Option<String> {
     let worktree = view.worktree.as_ref().filter(|worktree| worktree.is_made && !worktree.is_removed)?;
+    if worktree.trouble.is_some() {
+        return None;
+    }
     let workspace = shell_word(&view.workspace);
     let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(&view.workspace));
     let git = if is_here { "git".to_owned() } else { format!("git -C {workspace}") };
-    // The commit that was judged: somebody may move the branch before this is typed.
-    let merged = worktree.commit.as_deref().filter(|_| worktree.uncommitted == Some(0));
-    let merged = merged.map_or(worktree.branch.as_str(), |commit| commit.get(..12).unwrap_or(commit));
-    let merge = format!("{git} merge {}", shell_word(merged));
+    // The commit that was judged, by the whole of its name: somebody may move the branch before this is typed, and may give
+    // a branch or a tag the name that a shorter one would be. A reference to replace an object may come later, too.
+    let merged = worktree.commit.clone().filter(|_| worktree.uncommitted == Some(0));
+    let merged = merged.unwrap_or_else(|| format!("refs/heads/{}", worktree.branch));
+    let merge = format!("{git} --no-replace-objects merge {}", shell_word(&merged));
     let path = shell_word(&worktree.path);
     let run = shell_word(&view.run);
     match worktree.uncommitted {

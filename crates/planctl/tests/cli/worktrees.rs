@@ -204,9 +204,10 @@ fn the_configuration_says_it_too_and_that_the_result_is_committed_and_no_worker_
     assert_eq!(status["worktree"]["uncommitted"], 0, "{status}");
     let branch = status["worktree"]["branch"].as_str().unwrap();
     assert_eq!(git(&fixture.path(""), &["show", &format!("{branch}:out.txt")]), "good");
-    let commit = &git(&fixture.path(""), &["rev-parse", branch])[..12];
-    assert!(said.err.contains(&format!("next: git merge {commit}\n      planctl clean\n")), "{said:?}");
-    assert!(said.out.contains(&format!("all committed as {commit}")), "{said:?}");
+    let commit = git(&fixture.path(""), &["rev-parse", branch]);
+    let next = format!("next: git --no-replace-objects merge {commit}\n      planctl clean\n");
+    assert!(said.err.contains(&next), "{said:?}");
+    assert!(said.out.contains(&format!("all committed as {}\n", &commit[..12])), "{said:?}");
     // The branch holds what nothing else does, so it outlives its worktree.
     let cleaned = fixture.planctl(&["clean"]);
     assert!(cleaned.out.contains("stays, since it holds commits of its own"), "{cleaned:?}");
@@ -247,11 +248,78 @@ fn hole_10_what_is_merged_is_what_was_judged_whatever_a_worker_does_to_branches(
     assert_eq!(done.code, 0, "{done:?}");
     let judged = git(&tree, &["rev-parse", "HEAD"]);
     assert_eq!(git(&fixture.path(""), &["rev-parse", &branch]), judged);
-    assert!(done.err.contains(&format!("git merge {}", &judged[..12])), "{done:?}");
-    // A branch that is moved later is not what is said to be typed.
+    let next = format!("git --no-replace-objects merge {judged}");
+    assert!(done.err.contains(&next), "{done:?}");
+    // A branch that is moved later is not what is said to be typed, nor one that is named like a commit.
+    git(&fixture.path(""), &["branch", &judged[..12], "HEAD"]);
     git(&fixture.path(""), &["update-ref", &format!("refs/heads/{branch}"), "HEAD"]);
     let page = fixture.planctl(&["plan", "status", "@last"]);
-    assert!(format!("{page:?}").contains(&format!("git merge {}", &judged[..12])), "{page:?}");
+    assert!(format!("{page:?}").contains(&next), "{page:?}");
+}
+
+/// Runs a plan in a worktree whose result is committed, and returns what was said and the worktree.
+fn committed(fixture: &Fixture, exec: &str) -> (crate::fixture::Said, PathBuf) {
+    fixture.write("planctl.toml", "[workspace]\nmode = \"worktree\"\ngit = \"commit\"\n");
+    commit(fixture);
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let said = fixture.planctl(&run("fix.md", exec));
+    assert_eq!(said.code, 0, "{said:?}");
+    (said, tree_of(&fixture.status()))
+}
+
+#[test]
+fn a_commit_of_other_content_than_was_judged_is_not_told_to_be_merged() {
+    let fixture = repository();
+    // A file of the worker's stands where git keeps what was judged, and git believes it.
+    let evil = "b=$(git rev-parse --git-common-dir)/objects; g=$(echo good | git hash-object --stdin); \
+                e=$(echo evil | git hash-object -w --stdin); mkdir -p $b/${g:0:2}; cp $b/${e:0:2}/${e:2} $b/${g:0:2}/${g:2}; \
+                echo good > out.txt";
+    let (said, tree) = committed(&fixture, evil);
+    assert_eq!(git(&tree, &["show", "HEAD:out.txt"]), "evil");
+    let why = "not to be merged: could not rely on out.txt: git would give other content for it";
+    assert!(said.out.contains(why) && !said.err.contains("merge"), "{said:?}");
+    let page = fixture.planctl(&["plan", "status", "@last"]);
+    assert!(page.out.contains(why) && !format!("{page:?}").contains("git merge"), "{page:?}");
+    assert!(fixture.status()["worktree"]["trouble"].is_string(), "{}", fixture.status());
+    // A reference that comes later leads the command that was said nowhere.
+    let fixture = repository();
+    let (said, _) = committed(&fixture, "echo good > out.txt");
+    let folder = fixture.path("");
+    let commit = fixture.status()["worktree"]["commit"].as_str().unwrap().to_owned();
+    std::fs::write(fixture.home().join("evil"), "evil\n").unwrap();
+    let evil = git(&folder, &["hash-object", "-w", &fixture.home().join("evil").to_string_lossy()]);
+    git(&folder, &["replace", &git(&folder, &["rev-parse", &format!("{commit}:out.txt")]), &evil]);
+    let (_, next) = said.err.split_once("next: ").unwrap();
+    let merge: Vec<&str> = next.lines().next().unwrap().split(' ').skip(1).collect();
+    // The marks in the plan's file are in no commit.
+    git(&folder, &["checkout", "--quiet", "fix.md"]);
+    git(&folder, &merge);
+    assert_eq!(fixture.read("out.txt"), "good\n");
+}
+
+#[test]
+fn the_files_of_a_repository_that_a_worker_makes_are_not_lost() {
+    let nest = "git init -q sub; cd sub; echo 'echo good' > lib.sh; git add -A; git -c user.name=t -c user.email=t@x commit -qm x; \
+                cd ..; bash sub/lib.sh > out.txt; echo lib.sh >> $(git rev-parse --git-common-dir)/info/exclude";
+    let fixture = repository();
+    let (_, tree) = committed(&fixture, nest);
+    assert!(git(&tree, &["ls-tree", "-r", "HEAD"]).contains("sub/lib.sh"));
+    assert!(fixture.planctl(&["clean"]).out.contains("stays, since it holds commits of its own"));
+    // Where the result is not committed, a person is told that git would take none of its files.
+    let fixture = repository();
+    let said = fixture.planctl(&run("fix.md", nest));
+    assert_eq!(said.code, 0, "{said:?}");
+    let why = "it is a git repository of its own, and none of its files";
+    assert!(said.out.contains(why) && said.out.contains("move sub/.git away"), "{said:?}");
+    assert!(!said.err.contains("merge"), "{said:?}");
+    let tree = tree_of(&fixture.status());
+    git(&tree, &["add", "-A"]);
+    git(&tree, &["commit", "--quiet", "-m", "a name of a commit"]);
+    for words in [&["clean", "--dry-run"][..], &["clean"]] {
+        let kept = fixture.planctl(words);
+        assert!(kept.out.contains(why) && kept.out.contains("--discard removes them too"), "{kept:?}");
+    }
+    assert!(tree.join("sub/lib.sh").exists());
 }
 
 #[test]

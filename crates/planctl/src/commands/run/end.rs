@@ -90,7 +90,14 @@ pub fn worktree_line(worktree: &WorktreeView) -> String {
         (false, Some(count)) => format!(" · {count} changes not committed"),
         (false, None) => String::new(),
     };
-    format!("worktree {path} · branch {branch}{state}")
+    let mut line = format!("worktree {path} · branch {branch}{state}");
+    if let Some(trouble) = worktree.trouble.as_ref().filter(|_| !worktree.is_removed) {
+        line.push_str(&format!(
+            "\n  {}",
+            styled(show::CARE, &format!("not to be merged: {}", show::safe(trouble)))
+        ));
+    }
+    line
 }
 
 /// Says in one line how a run ended, or where it stands.
