@@ -44,7 +44,7 @@ fn every_kind_of_node_is_lowered() {
     .expect("a graph");
     let task = graph.task(&NodeId::new("a")).expect("a task");
     assert_eq!(task.prompt, "Do: Ship");
-    assert_eq!(task.contract.command, "make &&\nmake two");
+    assert_eq!(task.contract.command, "(\nmake\n)\n[ $? -eq 3 ] || exit 1\n(\nmake two\n)");
     assert_eq!((task.contract.expect, task.max_retries, task.role.as_str()), (3, 2, "reviewer"));
     assert_eq!(task.subscriptions.len(), 2);
     assert_eq!(task.work_timeout.as_secs(), 60);
@@ -270,7 +270,10 @@ fn g04_x02_a_check_of_an_output_is_part_of_the_contract_whose_output_it_is() {
 #[test]
 fn h28_h30_a_file_and_a_person_are_asked_for_beside_a_contract() {
     let both = checked(r#""contract": "make", "verify": {"type": "file_exists", "value": "a b"}"#);
-    assert_eq!(both.task().expect("an agent works").contract.command, "make &&\ntest -e 'a b'");
+    assert_eq!(
+        both.task().expect("an agent works").contract.command,
+        "(\ntest -e 'a b'\n)\n[ $? -eq 0 ] || exit 1\n(\nmake\n)"
+    );
     assert_eq!(both.confirmation, None);
     let signed = checked(r#""contract": "make", "verify": {"type": "manual"}"#);
     assert_eq!(signed.task().expect("an agent works").contract.command, "make");
