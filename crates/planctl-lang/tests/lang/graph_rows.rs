@@ -424,3 +424,47 @@ fn a_role_that_nobody_named_is_missed_at_the_name_of_the_step() {
     let span = missed.spans[0].span;
     assert!(text[span.start..span.end].contains("Build it"), "{}", &text[span.start..span.end]);
 }
+
+#[test]
+fn g12_a_way_may_lead_to_the_exit_of_runs_that_failed_alone() {
+    let call = "shape=parallelogram, tool_command=make";
+    let dot = format!(
+        "digraph G {{ start exit a [{STEP}] cleanup [{call}] bad [shape=Msquare, result=failed]
+        start -> a -> exit a -> cleanup [on=fail] cleanup -> bad }}"
+    );
+    let nodes =
+        r#""clean": {"type": "tool", "tool_command": "make"}, "bad": {"type": "exit", "result": "failed"},"#;
+    let json = format!(
+        r#"{{"graph": {{"start": "a", "nodes": {{{nodes} "a": {{"action": "Do it", "contract": "make"}}, "end": {{"type": "exit"}}}},
+        "edges": [{{"from": "a", "to": "end", "condition": "on_success"}}, {{"from": "a", "to": "clean", "condition": "on_fail"}},
+        {{"from": "clean", "to": "bad", "condition": "on_success"}}]}}}}"#
+    );
+    let step = |number: u8| {
+        format!(
+            "### {number}. Do it\n\n**target:** coder\n**task:** Do it.\n\n**contract:**\n```bash\nmake\n```\nexit_code == 0\n\n"
+        )
+    };
+    let markdown = format!(
+        "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# Do it\n\n## Steps\n\n{}{}## Flow\n\n- 1 -> done\n- 1 -> 2 on fail\n- 2 -> failed\n",
+        step(1),
+        step(2)
+    );
+    let errors = |name: &str, text: &str| {
+        let found = verify(&Source::new(name, text), &Facts::default(), &Levels::default()).diagnostics;
+        found
+            .into_iter()
+            .filter(|found| found.is_error())
+            .map(|found| (found.code, found.message))
+            .collect::<Vec<_>>()
+    };
+    for (name, text) in [("plan.dot", &dot), ("plan.json", &json), ("plan.md", &markdown)] {
+        assert_eq!(errors(name, text), [], "{text}");
+    }
+    // It leads nowhere where it leads on after a failure alone, even to a person.
+    let asked = dot.replace("cleanup -> bad", "e [shape=hexagon, escalate=\"x\", pace_level=contingent] cleanup -> e [on=fail] a -> bad [on=exhaust]");
+    assert_eq!(
+        errors("plan.dot", &asked),
+        [(Code::P307, "no path leads from node `cleanup` to an end".to_owned())]
+    );
+    assert_eq!(errors("plan.dot", &asked.replace("cleanup -> e [on=fail]", "cleanup -> e")), []);
+}

@@ -146,7 +146,8 @@ fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         shape.workflow.retry_targets().filter_map(|target| shape.places.get(target.value.as_str()).copied());
     let from_start = shape.reachable_from(std::iter::once(entry).chain(targets), false);
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
-    let ends = (0..shape.out_edges.len()).filter(|at| is_end(shape.node(*at)));
+    let ends = (0..shape.out_edges.len())
+        .filter(|at| shape.node(*at).kind.value == Kind::Exit || asks_on_purpose(shape, *at));
     let to_end = shape.reachable_from(ends, true);
     let mut of_kind = Vec::new();
     let mut of_ends = Vec::new();
@@ -169,6 +170,15 @@ fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         of_kind.extend(of_ends);
     }
     found.append(&mut of_kind);
+}
+
+// A person who is asked only after a failure is not where a run ends that goes well.
+fn asks_on_purpose(shape: &Shape<'_>, at: usize) -> bool {
+    let is_chosen = matches!(shape.node(at).kind.value, Kind::Human | Kind::Start);
+    shape.out_edges[at].iter().any(|(to, edge)| {
+        let is_asked = shape.node(*to).kind.value == Kind::Escalate;
+        is_asked && (is_chosen || matches!(edge.on.value, On::Success | On::Always))
+    })
 }
 
 // no work is lost with it, so the graph runs without it.
