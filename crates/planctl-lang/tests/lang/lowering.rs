@@ -171,6 +171,56 @@ fn x_35_a_usual_answer_that_would_count_after_the_deadline_of_its_ask_is_told() 
 }
 
 #[test]
+fn h1_h9_a_usual_answer_means_an_option_as_a_persons_answer_does_or_is_refused() {
+    let text = |said: &str| {
+        format!(
+            "digraph g {{ start q [shape=hexagon, label=\"Ship?\"{said}] a [{STEP}] exit \
+             start -> q q -> exit [label=\"[Y] Yes\"] q -> a [label=\"N) Not yet\"] a -> q }}"
+        )
+    };
+    let choice = |choice: &str| text(&format!(", \"human.default_choice\"=\"{choice}\", timeout=1h"));
+    for (said, means) in [
+        ("[Y] Yes", "[Y] Yes"),
+        ("exit", "[Y] Yes"),
+        ("a", "N) Not yet"),
+        ("yes", "[Y] Yes"),
+        ("Y", "[Y] Yes"),
+        ("n", "N) Not yet"),
+        ("Not Yet", "N) Not yet"),
+        ("2", "N) Not yet"),
+    ] {
+        let graph = graph(&choice(said), Language::Dot).expect(said);
+        let NodeKind::Human(question) = kind(&graph, "q") else { panic!("a question") };
+        let default = question.default.as_ref().expect(said);
+        assert_eq!((default.answer.as_str(), question.usual.as_deref()), (means, Some(means)), "{said}");
+    }
+    let found = |text: &str| {
+        let verification = verify(&Source::new("p.dot", text), &crate::sample::facts(), &Levels::default());
+        let found = verification.diagnostics.into_iter().filter(|found| found.level != Severity::Note);
+        found.map(|found| (found.code, found.level, found.message)).collect::<Vec<_>>()
+    };
+    let refused = |said: &str| {
+        (Code::P304, Severity::Error, format!("the usual answer `{said}` means none of the options of `q`"))
+    };
+    for said in ["Maybe", "3", "nowhere"] {
+        assert_eq!(found(&choice(said)), [refused(said)]);
+    }
+    assert_eq!(
+        found(&text(", \"human.default_choice\"=\"Maybe\"")),
+        [refused("Maybe")],
+        "`--auto-answer` takes it"
+    );
+    assert_eq!(
+        found(&text(", \"human.default_choice\"=\"Maybe\", \"human.free_text\"=true, timeout=1h")),
+        []
+    );
+    let idle = "the question `q` waits for ever: nothing says which answer counts after its timeout";
+    assert_eq!(found(&text(", timeout=1h")), [(Code::P314, Severity::Warning, idle.to_owned())]);
+    let by_default = text("").replace("start q", "node [timeout=1h] start q");
+    assert_eq!(found(&by_default), [], "a time for work");
+}
+
+#[test]
 fn g1_g2_goal_gates_name_where_to_go_back_to() {
     let graph = dot(&format!(
         "fallback_retry_target=a start a [{STEP}, goal_gate=true] b [{STEP}, goal_gate=true, retry_target=b] exit start -> a -> b -> exit"
