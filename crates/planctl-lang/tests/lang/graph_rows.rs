@@ -468,3 +468,19 @@ fn g12_a_way_may_lead_to_the_exit_of_runs_that_failed_alone() {
     );
     assert_eq!(errors("plan.dot", &asked.replace("cleanup -> e [on=fail]", "cleanup -> e")), []);
 }
+
+#[test]
+fn n4_a_call_changes_what_it_changes_and_looks_at_what_is_there() {
+    let found = |one: &str, other: &str| {
+        let text = format!(
+            "digraph G {{ start f [shape=component] a [shape=parallelogram, tool_command=\"{one}\"] b [shape=parallelogram, tool_command=\"{other}\"]
+            j [shape=tripleoctagon] exit start -> f f -> a -> j f -> b -> j j -> exit }}"
+        );
+        let found = verify(&Source::new("plan.dot", text), &Facts::default(), &Levels::default()).diagnostics;
+        found.into_iter().map(|found| found.code).collect::<Vec<_>>()
+    };
+    assert_eq!(found("git commit -m x", "touch y"), []);
+    assert_eq!(found("test -f y", "test -f y"), []);
+    assert_eq!(found("touch y", "test -f y"), [Code::P316]);
+    assert_eq!(found("touch ../y", "true"), [Code::P112, Code::P104]);
+}
