@@ -24,6 +24,9 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
     if parts.limits.parallel <= 1 {
         return findings;
     }
+    let order =
+        if plan.is_markdown { "let one need the other" } else { "lead an edge from one to the other" };
+    let help = format!("{order} where the order matters, or give each a file of its own");
     let branches = branches(parts, plan, net);
     if branches.is_empty() {
         return findings;
@@ -48,7 +51,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
                 .at(other.span, format!("step {second} names it"))
                 .at(one.span, format!("step {first} changes it"))
                 .note("they run one after the other, in either order")
-                .help("let one need the other where the order matters, or give each a file of its own");
+                .help(help.clone());
             findings.push(finding.step(other_step.step_name()));
         }
     }
