@@ -207,7 +207,7 @@ pub enum GraphDefect {
     /// Nothing leads to a node.
     #[error("nothing leads to node `{0}`")]
     Unreachable(NodeId),
-    /// No path leads from a node to a successful end.
+    /// No path leads from a node to an end, or from the start to the end of a run that succeeds.
     #[error("no path leads from node `{0}` to an exit")]
     NoExit(NodeId),
     /// A limit that must be at least one is zero, `on_exhausted` is not failed, skipped or warned, or PACE levels do not rise.

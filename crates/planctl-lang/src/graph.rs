@@ -9,14 +9,15 @@ mod meetings;
 mod output_check;
 mod overlap;
 mod part;
+mod questions;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planctl_engine::{
-    Backoff, Budget, Call, Choice, Confirmation, Contract, DefaultAnswer, Fidelity, Fork, Goal, Graph,
-    GraphParts, Join, JoinPolicy, Judge, Limits, Node, NodeId, NodeKind, Outcome, Priority, Profile,
-    Question, RedFirst, Role, SubPlan, Task, WorkKind,
+    Backoff, Budget, Call, Choice, Confirmation, Contract, Fidelity, Fork, Goal, Graph, GraphParts, Join,
+    JoinPolicy, Judge, Limits, Node, NodeId, NodeKind, Outcome, Priority, Profile, Question, RedFirst, Role,
+    SubPlan, Task, WorkKind,
 };
 
 use crate::analysis::Scripts;
@@ -84,7 +85,8 @@ pub(crate) struct Plan<'p> {
 ///
 /// # Errors
 ///
-/// Returns what the engine does not run yet, branches that can't meet, or why the nodes make no graph.
+/// Returns what the engine does not run yet, usual answers that mean no option, branches that can't meet, or why the nodes make
+/// no graph.
 pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Diagnostic>> {
     let later = unsupported(plan);
     if !later.is_empty() {
@@ -93,6 +95,10 @@ pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Dia
     let joined = (!plan.is_markdown).then(|| meetings::insert_joins(plan.workflow)).flatten();
     let plan = &Plan { workflow: joined.as_ref().unwrap_or(plan.workflow), ..*plan };
     let lowering = Lowering::of(plan);
+    let unmeant = lowering.unmeant_choices();
+    if !unmeant.is_empty() {
+        return Err(unmeant);
+    }
     let mut parts = lowering.parts();
     let mut net = Net::of(&parts);
     let mut found = net.assign_joins(&mut parts, plan.workflow)?;
@@ -316,28 +322,6 @@ impl<'p> Lowering<'p> {
 
     fn text_of(&self, node: &NodeTree) -> String {
         node.task.as_ref().map_or(node.prompt().to_owned(), |task| task.value.clone())
-    }
-
-    // H1: the labels of its edges are the options.
-    fn question(&self, at: usize, node: &NodeTree) -> Question {
-        let is_free = self.edges.takes_any_text(at);
-        let options = self.edges.options(at);
-        let meant = |choice: &str| {
-            let by_target = || Some(self.edges.option_to(at, choice)?.to_owned());
-            options.iter().find(|option| *option == choice).cloned().or_else(by_target)
-        };
-        let usual = text(&node.attributes.default_choice)
-            .and_then(|choice| if is_free { Some(choice) } else { meant(&choice) });
-        let default = node.attributes.timeout.value().and_then(|after| {
-            let answer = usual.clone()?;
-            Some(DefaultAnswer { after: *after, answer })
-        });
-        Question {
-            text: self.text_of(node),
-            options: if is_free { Vec::new() } else { options },
-            default,
-            usual,
-        }
     }
 
     fn parts(mut self) -> GraphParts {

@@ -22,6 +22,7 @@ mod safety;
 mod shape;
 mod subscriptions;
 mod untold;
+mod wording;
 
 pub use subscriptions::{SUBSCRIPTION_BYTES_MAX, unknown_topics};
 
@@ -32,6 +33,7 @@ use crate::analysis::order::Order;
 use crate::diagnostic::levels::Levels;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{Facts, Trial};
+use crate::syntax::Language;
 use crate::syntax::shell::Script;
 use crate::syntax::source::Source;
 use crate::tree::parse::sort;
@@ -166,6 +168,9 @@ pub(crate) fn run(context: &Context<'_>, levels: &Levels) -> Vec<Diagnostic> {
         (lint.check)(context, &mut found);
         let is_own = |found: &Diagnostic| lint.codes.contains(&found.code) || READING.contains(&found.code);
         debug_assert!(found[before..].iter().all(is_own), "a lint finds only what its row says");
+    }
+    if let Some(language) = Language::of(context.source.path()) {
+        found.iter_mut().for_each(|finding| wording::put_in_words_of(language, finding));
     }
     sort(&mut found);
     found

@@ -43,6 +43,13 @@ impl PlanTree {
         (offset < self.steps[at].node.span.end).then_some(at)
     }
 
+    /// Returns the step whose heading has this template of several, in whatever way it is written.
+    pub(crate) fn template_named(&self, text: &str) -> Option<&StepTree> {
+        let key = template_key(text);
+        let templates = self.steps.iter().filter(|step| step.node.number.is_none());
+        templates.filter(|_| !key.is_empty()).find(|step| template_key(&step.node.id.value) == key)
+    }
+
     /// Returns the comments that stand in the step at a place, or above all steps.
     pub(crate) fn allows_of(&self, step: Option<usize>) -> impl Iterator<Item = &Allow> {
         self.allows.iter().filter(move |allow| self.step_at(allow.span.start) == step)

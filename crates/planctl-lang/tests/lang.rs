@@ -58,6 +58,8 @@ mod rows_format;
 mod same_path;
 #[path = "lang/sample.rs"]
 mod sample;
+#[path = "lang/several_contracts.rs"]
+mod several_contracts;
 #[path = "lang/sound.rs"]
 mod sound;
 #[path = "lang/sub_plans.rs"]

@@ -119,32 +119,38 @@ pub(super) fn refuse_unreachable(
     }
 }
 
-/// Refuses nodes from which no way leads to a successful exit, or to a person who is asked on purpose.
+/// Refuses nodes from which no way leads to an exit, or to a person who is asked on purpose; from the start it has to be the
+/// exit of a run that succeeds.
 pub(super) fn refuse_dead_ends(parts: &GraphParts) -> Result<(), GraphDefect> {
     let kinds: BTreeMap<&NodeId, &NodeKind> = parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
     let mut incoming: BTreeMap<&NodeId, Vec<&NodeId>> = BTreeMap::new();
-    let mut open: Vec<&NodeId> = Vec::new();
+    let mut asking: Vec<&NodeId> = Vec::new();
     for edge in &parts.edges {
         incoming.entry(&edge.to).or_default().push(&edge.from);
         let asks = matches!(kinds.get(&edge.to), Some(NodeKind::Escalate { .. }));
         if asks && matches!(edge.on, On::Success | On::Always) {
-            open.push(&edge.from);
+            asking.push(&edge.from);
         }
     }
-    let ends = parts.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Exit { success: true }));
-    open.extend(ends.map(|node| &node.id));
-    let mut saved: BTreeSet<&NodeId> = open.iter().copied().collect();
-    while let Some(id) = open.pop() {
-        for from in incoming.get(id).into_iter().flatten() {
-            if saved.insert(from) {
-                open.push(from);
+    let leading_to = |is_end: fn(&NodeKind) -> bool| {
+        let ends = parts.nodes.iter().filter(|node| is_end(&node.kind)).map(|node| &node.id);
+        let mut open: Vec<&NodeId> = asking.iter().copied().chain(ends).collect();
+        let mut saved: BTreeSet<&NodeId> = open.iter().copied().collect();
+        while let Some(id) = open.pop() {
+            for from in incoming.get(id).into_iter().flatten() {
+                if saved.insert(from) {
+                    open.push(from);
+                }
             }
         }
-    }
-    let is_stuck = |node: &&super::Node| {
-        let may_end = matches!(node.kind, NodeKind::Exit { .. } | NodeKind::Escalate { .. });
-        !may_end && !saved.contains(&node.id)
+        saved
     };
+    if !leading_to(|kind| matches!(kind, NodeKind::Exit { success: true })).contains(&parts.start) {
+        return Err(GraphDefect::NoExit(parts.start.clone()));
+    }
+    let saved = leading_to(|kind| matches!(kind, NodeKind::Exit { .. }));
+    let is_stuck =
+        |node: &&super::Node| !matches!(node.kind, NodeKind::Escalate { .. }) && !saved.contains(&node.id);
     match parts.nodes.iter().find(is_stuck) {
         Some(node) => Err(GraphDefect::NoExit(node.id.clone())),
         None => Ok(()),

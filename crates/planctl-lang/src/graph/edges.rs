@@ -169,7 +169,7 @@ impl<'w> LoweredEdges<'w> {
         }
         let fails = |edge: &EdgeTree| !matches!(edge.on.value, On::Success | On::Retry) && edge.is_plain();
         let is_said = self.of[at].iter().any(|(_, edge)| fails(edge));
-        if is_choice || is_said || !matches!(node.kind.value, Kind::Task | Kind::Call) {
+        if is_choice || is_said || !matches!(node.kind.value, Kind::Task | Kind::Call | Kind::SubPlan) {
             return;
         }
         if let Some(target) = self.after_last(at, node) {
@@ -192,10 +192,12 @@ impl<'w> LoweredEdges<'w> {
         Restart { keeps: keeps.into_iter().flatten().cloned().collect() }
     }
 
-    // E9: the edge after the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
+    // E9: the edge after the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing; so does
+    // a sub-plan, which has no other attempts, without an edge for it.
     fn after_last(&mut self, at: usize, node: &NodeTree) -> Option<String> {
+        let is_sub_plan = node.kind.value == Kind::SubPlan;
         let explicit = || node.attributes.on_fail.value()?.then;
-        let then = if self.is_markdown { Some(policy(node).then) } else { explicit() };
+        let then = if self.is_markdown && !is_sub_plan { Some(policy(node).then) } else { explicit() };
         match then {
             Some(Then::Escalate) => Some(self.helper_node(
                 "ask",
@@ -206,6 +208,7 @@ impl<'w> LoweredEdges<'w> {
                 Some(self.helper_node("failed", "failed", NodeKind::Exit { success: false }))
             }
             Some(Then::Skip | Then::Warn) => self.onward(at),
+            None if is_sub_plan => None,
             None => node.attributes.retry_targets().next().map(|target| target.value.clone()),
         }
     }

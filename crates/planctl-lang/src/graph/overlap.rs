@@ -10,6 +10,7 @@ use crate::analysis::mentions::Role;
 use crate::analysis::order::Part;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::escape;
+use crate::tree::workflow::Kind;
 
 /// The most findings; all steps are kept apart, told or not.
 const FINDINGS_MAX: usize = 20;
@@ -23,6 +24,9 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
     if parts.limits.parallel <= 1 {
         return findings;
     }
+    let order =
+        if plan.is_markdown { "let one need the other" } else { "lead an edge from one to the other" };
+    let help = format!("{order} where the order matters, or give each a file of its own");
     let branches = branches(parts, plan, net);
     if branches.is_empty() {
         return findings;
@@ -30,8 +34,8 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
     let mut excludes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     let are_many = branches.len() >= FORKS_MAX;
     for (path, named) in plan.order.shared_files() {
-        let found = pair(named, &branches);
-        if found.is_none() && !(are_many && named.iter().any(changes)) {
+        let found = pair(named, &branches, plan);
+        if found.is_none() && !(are_many && named.iter().any(|part| changes(part, plan))) {
             continue;
         }
         let is_on_branch = |part: &&Part| are_many || branches.iter().any(|of| of.contains_key(&part.step));
@@ -47,7 +51,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
                 .at(other.span, format!("step {second} names it"))
                 .at(one.span, format!("step {first} changes it"))
                 .note("they run one after the other, in either order")
-                .help("let one need the other where the order matters, or give each a file of its own");
+                .help(help.clone());
             findings.push(finding.step(other_step.step_name()));
         }
     }
@@ -75,19 +79,28 @@ fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usiz
 }
 
 /// Returns two steps of different branches, of which the first changes the file.
-fn pair<'o>(named: &'o [Part], branches: &[BTreeMap<usize, usize>]) -> Option<(&'o Part, &'o Part)> {
+fn pair<'o>(
+    named: &'o [Part],
+    branches: &[BTreeMap<usize, usize>],
+    plan: &Plan<'_>,
+) -> Option<(&'o Part, &'o Part)> {
     branches.iter().find_map(|of| {
         let on_branch: Vec<(&Part, usize)> =
             named.iter().filter_map(|part| Some((part, *of.get(&part.step)?))).collect();
-        on_branch.iter().filter(|(part, _)| changes(part)).take(PARTS_MAX).find_map(|(one, branch)| {
+        on_branch.iter().filter(|(part, _)| changes(part, plan)).take(PARTS_MAX).find_map(|(one, branch)| {
             let other = on_branch.iter().find(|(_, beside)| beside != branch)?;
             Some((*one, other.0))
         })
     })
 }
 
-fn changes(part: &Part) -> bool {
-    matches!(part.role, Role::Makes | Role::Changes | Role::Proves)
+// The contract of a worker's step tests what the worker makes; a call that tests something looks at what is there.
+fn changes(part: &Part, plan: &Plan<'_>) -> bool {
+    match part.role {
+        Role::Makes | Role::Changes => true,
+        Role::Proves => plan.steps[part.step].kind.value == Kind::Task,
+        Role::Names | Role::Reads | Role::Judges => false,
+    }
 }
 
 /// The most steps that change a file of which it is asked who else names it.

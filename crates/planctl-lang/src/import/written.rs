@@ -1,6 +1,7 @@
 //! Writes the tasks of another tool as a plan. Their words become titles and tasks; they can't become fields or headings.
 
 use super::{Imported, Origin, Task, TaskList};
+use crate::syntax::shell::joined;
 use crate::text::yaml_text;
 
 /// The most characters of a title; the whole is in the task.
@@ -62,7 +63,7 @@ fn step(text: &mut String, at: usize, task: &Task, commands: &[String], beside: 
     } else {
         text.push_str(&format!(
             "\n**contract:**\n```bash\n{}\n```\nexit_code == 0\n",
-            commands.join(" &&\n")
+            joined(&commands.iter().map(|command| (command.as_str(), 0)).collect::<Vec<_>>())
         ));
     }
 }

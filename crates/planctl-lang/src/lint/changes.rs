@@ -10,6 +10,7 @@ use crate::syntax::shell::{self, Script, Simple, Trait, Use};
 use crate::text::paths::leaves_workspace;
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
+use crate::tree::workflow::Kind;
 
 /// The most changes that are reported of one contract.
 const CHANGES_MAX: usize = 5;
@@ -22,14 +23,17 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     context.each_script(found, |ReadContract { step, contract, script }, found| {
         let before = found.len();
         writes(contract, script, found);
-        // A trial knows better than the text what changes in the workspace.
-        if matches!(context.trial_of(step), Some(Trial::Tried(_))) {
+        // A call is there to change things, and a trial knows better than the text what changes in the workspace.
+        if step.kind.value == Kind::Call || matches!(context.trial_of(step), Some(Trial::Tried(_))) {
             let told = found.split_off(before);
             found.extend(told.into_iter().filter(|finding| finding.code != Code::P105));
         }
     });
     for (_, step, contract, trial) in context.trials() {
         let Trial::Tried(tried) = trial else { continue };
+        if step.kind.value == Kind::Call {
+            continue;
+        }
         let before = found.len();
         tried_changes(contract, tried, found);
         found[before..].iter_mut().for_each(|finding| finding.step = Some(step.step_name()));

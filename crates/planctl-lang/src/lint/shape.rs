@@ -307,6 +307,15 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
             dropped.at(task.span, "").help("say it in the step's title, or in the task of another step"),
         );
     }
+    if let Some(time) = said.timeout.raw().filter(|_| !runs) {
+        let message = format!("no timeout acts at a step of `type: {word}`");
+        let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
+        found.push(
+            dropped
+                .at(time.span, "")
+                .help("delete it; `**ask_deadline:**` says how long a person is waited for"),
+        );
+    }
     if let Some(policy) = said.on_fail.raw().filter(|_| !is_tried) {
         let message = format!("`on_fail` has no effect at a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);

@@ -16,6 +16,7 @@ pub use resolve::{Pipeline, PipelineEdge, PipelineNode, resolve};
 pub use syntax::{Attribute, Digraph, Of, Statement};
 pub use write::write;
 
+pub(crate) use attributes::find as find_attribute;
 pub use attributes::{EdgeAttributes, GraphAttributes, NodeAttributes};
 pub(crate) use attributes::{PARALLEL, RETRIES, TESTS, VISITS};
 pub(crate) use attributes::{json_value, known_names as names_of, read as read_attribute};

@@ -1,5 +1,7 @@
 //! The languages of plans, by the names of their files.
 
+use super::dot::value_text;
+
 /// The languages that graphs are written in, beside markdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -23,7 +25,7 @@ impl Language {
     pub(crate) fn attribute(self, name: &str, value: &str) -> String {
         let is_number = value == "N" || value.bytes().all(|byte| byte.is_ascii_digit());
         match self {
-            Language::Dot => format!("`{name}={value}`"),
+            Language::Dot => format!("`{}={}`", value_text(name), value_text(value)),
             Language::Json if is_number => format!("`\"{name}\": {value}`"),
             Language::Json => format!("`\"{name}\": \"{value}\"`"),
         }

@@ -165,7 +165,10 @@ fn d1_what_needs_a_template_needs_every_step_that_it_becomes() {
         assert_eq!(steps.len(), 4);
     }
     for (needs, says) in [
-        ("1, 3", "step 3 may be one of `2–N`, and nothing says which: `**needs:** 2–N` names all of them"),
+        (
+            "1, 3",
+            "step 3 may be one of `2–N`, and nothing says which: `2–N` names all of them, `N+1` the step after them",
+        ),
         ("0", "step 0 is named, and is not there: mend the number"),
         ("3–N", "`**needs:**` names `3–N`, which is not the number of a step"),
     ] {
@@ -174,6 +177,16 @@ fn d1_what_needs_a_template_needs_every_step_that_it_becomes() {
     }
     let range = plan("3").replace("### 2–N", "### 2–3").replace("### N+1", "### 4");
     assert!(expanded(&range, &["a", "b"]).contains("**needs:** 2, 3\n"));
+    for (lines, expected) in [
+        ("- 1 -> 2–N\n- 2-n -> N+1\n- N+1 -> 1 on fail\n", "- 1 -> 2, 3\n- 2, 3 -> 4\n- 4 -> 1 on fail\n"),
+        ("- n+1 -> 1, done\n", "- 4 -> 1, done\n"),
+    ] {
+        let text = expanded(&(plan("1") + "\n## Flow\n\n" + lines), &["a", "b"]);
+        assert!(text.ends_with(expected), "{text}");
+    }
+    let unknown = plan("1") + "\n## Flow\n\n- M+1 -> 1 on fail\n";
+    let found = verify(&Source::new("plan.md", &*unknown), &facts(), &Levels::default()).diagnostics;
+    assert!(found.iter().any(|found| found.code == Code::P015), "{found:?}");
     let flow = plan("1") + "\n## Flow\n\n- 1 -> 9 on fail\n";
     assert!(refused(&flow, Some(&["a"])).contains("step 9 may be one of"));
 }

@@ -5,7 +5,7 @@ use planctl_engine::{
     Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Outcome, Profile, Restart, SubPlan,
 };
 use planctl_lang::workflow::{Language, check, to_graph, to_json, to_markdown};
-use planctl_lang::{Code, Diagnostic, Facts, Levels, Severity, Source, verify};
+use planctl_lang::{Code, Diagnostic, Facts, FileFact, Levels, Severity, Source, verify};
 
 fn found(text: &str, language: Language) -> Vec<Diagnostic> {
     check(&Source::new("plan", text), language).1
@@ -423,4 +423,123 @@ fn a_role_that_nobody_named_is_missed_at_the_name_of_the_step() {
     let missed = found.iter().find(|found| found.code == Code::P402).expect("no roles are configured");
     let span = missed.spans[0].span;
     assert!(text[span.start..span.end].contains("Build it"), "{}", &text[span.start..span.end]);
+}
+
+#[test]
+fn g12_a_way_may_lead_to_the_exit_of_runs_that_failed_alone() {
+    let call = "shape=parallelogram, tool_command=make";
+    let dot = format!(
+        "digraph G {{ start exit a [{STEP}] cleanup [{call}] bad [shape=Msquare, result=failed]
+        start -> a -> exit a -> cleanup [on=fail] cleanup -> bad }}"
+    );
+    let nodes =
+        r#""clean": {"type": "tool", "tool_command": "make"}, "bad": {"type": "exit", "result": "failed"},"#;
+    let json = format!(
+        r#"{{"graph": {{"start": "a", "nodes": {{{nodes} "a": {{"action": "Do it", "contract": "make"}}, "end": {{"type": "exit"}}}},
+        "edges": [{{"from": "a", "to": "end", "condition": "on_success"}}, {{"from": "a", "to": "clean", "condition": "on_fail"}},
+        {{"from": "clean", "to": "bad", "condition": "on_success"}}]}}}}"#
+    );
+    let step = |number: u8| {
+        format!(
+            "### {number}. Do it\n\n**target:** coder\n**task:** Do it.\n\n**contract:**\n```bash\nmake\n```\nexit_code == 0\n\n"
+        )
+    };
+    let markdown = format!(
+        "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# Do it\n\n## Steps\n\n{}{}## Flow\n\n- 1 -> done\n- 1 -> 2 on fail\n- 2 -> failed\n",
+        step(1),
+        step(2)
+    );
+    let errors = |name: &str, text: &str| {
+        let found = verify(&Source::new(name, text), &Facts::default(), &Levels::default()).diagnostics;
+        found
+            .into_iter()
+            .filter(|found| found.is_error())
+            .map(|found| (found.code, found.message))
+            .collect::<Vec<_>>()
+    };
+    for (name, text) in [("plan.dot", &dot), ("plan.json", &json), ("plan.md", &markdown)] {
+        assert_eq!(errors(name, text), [], "{text}");
+    }
+    // It leads nowhere where it leads on after a failure alone, even to a person.
+    let asked = dot.replace("cleanup -> bad", "e [shape=hexagon, escalate=\"x\", pace_level=contingent] cleanup -> e [on=fail] a -> bad [on=exhaust]");
+    assert_eq!(
+        errors("plan.dot", &asked),
+        [(Code::P307, "no path leads from node `cleanup` to an end".to_owned())]
+    );
+    assert_eq!(errors("plan.dot", &asked.replace("cleanup -> e [on=fail]", "cleanup -> e")), []);
+}
+
+#[test]
+fn n4_a_call_changes_what_it_changes_and_looks_at_what_is_there() {
+    let found = |one: &str, other: &str| {
+        let text = format!(
+            "digraph G {{ start f [shape=component] a [shape=parallelogram, tool_command=\"{one}\"] b [shape=parallelogram, tool_command=\"{other}\"]
+            j [shape=tripleoctagon] exit start -> f f -> a -> j f -> b -> j j -> exit }}"
+        );
+        let found = verify(&Source::new("plan.dot", text), &Facts::default(), &Levels::default()).diagnostics;
+        found.into_iter().map(|found| found.code).collect::<Vec<_>>()
+    };
+    assert_eq!(found("git commit -m x", "touch y"), []);
+    assert_eq!(found("test -f y", "test -f y"), []);
+    assert_eq!(found("touch y", "test -f y"), [Code::P316]);
+    assert_eq!(found("touch ../y", "true"), [Code::P112, Code::P104]);
+}
+
+#[test]
+fn hints_about_a_graph_are_in_the_words_of_its_file() {
+    let call = "contract=\"grep -q new fixed.txt\"";
+    let dot = format!(
+        "digraph G {{ start a [prompt=\"Do it.\", {call}] b [prompt=\"Do it.\", contract=false] exit start -> a -> b -> exit }}"
+    );
+    let json = r#"{"graph": {"start": "a", "nodes": {"a": {"action": "Do it", "contract": "grep -q new fixed.txt"},
+        "b": {"action": "Do it", "contract": "false"}, "end": {"type": "exit"}},
+        "edges": [{"from": "a", "to": "b", "condition": "on_success"}, {"from": "b", "to": "end", "condition": "on_success"}]}}"#;
+    let facts = Facts {
+        files: [("fixed.txt".to_owned(), FileFact::Regular { size: 4 })].into(),
+        texts: [("fixed.txt".to_owned(), "old\n".to_owned())].into(),
+        ..Facts::default()
+    };
+    for (name, text, changes, exit) in [
+        ("plan.dot", &*dot, "add `changes=\"fixed.txt\"`, or name it", "is meant after `expect_exit`"),
+        ("plan.json", json, "add `\"changes\": \"fixed.txt\"`, or name it", "is meant after `expect_exit`"),
+    ] {
+        let found = verify(&Source::new(name, text), &facts, &Levels::default()).diagnostics;
+        let help = |code: Code| {
+            let found =
+                found.iter().find(|found| found.code == code).unwrap_or_else(|| panic!("{code}: {found:?}"));
+            found.help.clone().expect("help")
+        };
+        assert!(help(Code::P118).starts_with(changes), "{}", help(Code::P118));
+        assert!(help(Code::P113).ends_with(exit), "{}", help(Code::P113));
+        let is_markdown = |text: &str| text.contains("`**");
+        assert!(!found.iter().any(|found| is_markdown(&format!("{found:?}"))), "{found:?}");
+    }
+}
+
+#[test]
+fn hints_about_flow_name_steps_that_are_there() {
+    let step = |number: u8| {
+        format!(
+            "### {number}. Do it\n\n**target:** coder\n**task:** Do it.\n\n**contract:**\n```bash\nmake\n```\nexit_code == 0\n\n"
+        )
+    };
+    let hints = |flow: &str| {
+        let text = format!(
+            "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# Do it\n\n## Steps\n\n{}{}## Flow\n\n{flow}\n",
+            step(1),
+            step(2)
+        );
+        let found = verify(&Source::new("plan.md", text), &Facts::default(), &Levels::default()).diagnostics;
+        found
+            .into_iter()
+            .filter(|found| found.is_error())
+            .map(|found| (found.code, found.help.unwrap_or_default()))
+            .collect::<Vec<_>>()
+    };
+    let to_it =
+        |line: &str| (Code::P305, format!("let a line of `## Flow` lead to it: `{line}`, or delete it"));
+    assert_eq!(hints("- start -> 2"), [to_it("- start -> 1")]);
+    assert_eq!(hints("- 1 -> done"), [to_it("- 1 -> 2")]);
+    let on = |lines: &str| (Code::P307, format!("let a line of `## Flow` lead on from there: {lines}"));
+    assert_eq!(hints("- 2 -> 1\n- 1 -> 2"), [on("`- 1 -> 2`, `- 1 -> done`"), on("`- 2 -> done`")]);
 }

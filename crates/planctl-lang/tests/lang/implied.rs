@@ -448,4 +448,7 @@ fn d2_fields_that_a_step_of_its_type_has_no_use_for_are_told() {
         (marked.as_str(), message.as_str()),
         ("abort", "`on_fail` has no effect at a step of `type: human`")
     );
+    let found = told(&plan(&["", "**type:** human\n**timeout:** 1h", ""], ""));
+    let [(Code::P015, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((marked.as_str(), message.as_str()), ("1h", "no timeout acts at a step of `type: human`"));
 }

@@ -133,7 +133,7 @@ fn a_plan_of_ralphex_has_its_validation_commands_for_contract_and_no_gap() {
     assert_eq!(plan.left_out, ["watch the error rate for a day (it stands in no task)"]);
     for part in [
         "**Context:** Requests above a limit per key get 429 with `Retry-After`. Imported from",
-        "**contract:**\n```bash\nbash lint.sh &&\nbash test.sh\n```\nexit_code == 0\n",
+        "**contract:**\n```bash\n(\nbash lint.sh\n)\n[ $? -eq 0 ] || exit 1\n(\nbash test.sh\n)\n```\nexit_code == 0\n",
         "> **Files:**\n- Modify: `app.py`\n- answer 429 with `Retry-After`\n",
     ] {
         assert!(plan.text.contains(part), "{part}\n\n{}", plan.text);

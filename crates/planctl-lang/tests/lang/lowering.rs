@@ -44,7 +44,7 @@ fn every_kind_of_node_is_lowered() {
     .expect("a graph");
     let task = graph.task(&NodeId::new("a")).expect("a task");
     assert_eq!(task.prompt, "Do: Ship");
-    assert_eq!(task.contract.command, "make &&\nmake two");
+    assert_eq!(task.contract.command, "(\nmake\n)\n[ $? -eq 3 ] || exit 1\n(\nmake two\n)");
     assert_eq!((task.contract.expect, task.max_retries, task.role.as_str()), (3, 2, "reviewer"));
     assert_eq!(task.subscriptions.len(), 2);
     assert_eq!(task.work_timeout.as_secs(), 60);
@@ -171,6 +171,56 @@ fn x_35_a_usual_answer_that_would_count_after_the_deadline_of_its_ask_is_told() 
 }
 
 #[test]
+fn h1_h9_a_usual_answer_means_an_option_as_a_persons_answer_does_or_is_refused() {
+    let text = |said: &str| {
+        format!(
+            "digraph g {{ start q [shape=hexagon, label=\"Ship?\"{said}] a [{STEP}] exit \
+             start -> q q -> exit [label=\"[Y] Yes\"] q -> a [label=\"N) Not yet\"] a -> q }}"
+        )
+    };
+    let choice = |choice: &str| text(&format!(", \"human.default_choice\"=\"{choice}\", timeout=1h"));
+    for (said, means) in [
+        ("[Y] Yes", "[Y] Yes"),
+        ("exit", "[Y] Yes"),
+        ("a", "N) Not yet"),
+        ("yes", "[Y] Yes"),
+        ("Y", "[Y] Yes"),
+        ("n", "N) Not yet"),
+        ("Not Yet", "N) Not yet"),
+        ("2", "N) Not yet"),
+    ] {
+        let graph = graph(&choice(said), Language::Dot).expect(said);
+        let NodeKind::Human(question) = kind(&graph, "q") else { panic!("a question") };
+        let default = question.default.as_ref().expect(said);
+        assert_eq!((default.answer.as_str(), question.usual.as_deref()), (means, Some(means)), "{said}");
+    }
+    let found = |text: &str| {
+        let verification = verify(&Source::new("p.dot", text), &crate::sample::facts(), &Levels::default());
+        let found = verification.diagnostics.into_iter().filter(|found| found.level != Severity::Note);
+        found.map(|found| (found.code, found.level, found.message)).collect::<Vec<_>>()
+    };
+    let refused = |said: &str| {
+        (Code::P304, Severity::Error, format!("the usual answer `{said}` means none of the options of `q`"))
+    };
+    for said in ["Maybe", "3", "nowhere"] {
+        assert_eq!(found(&choice(said)), [refused(said)]);
+    }
+    assert_eq!(
+        found(&text(", \"human.default_choice\"=\"Maybe\"")),
+        [refused("Maybe")],
+        "`--auto-answer` takes it"
+    );
+    assert_eq!(
+        found(&text(", \"human.default_choice\"=\"Maybe\", \"human.free_text\"=true, timeout=1h")),
+        []
+    );
+    let idle = "the question `q` waits for ever: nothing says which answer counts after its timeout";
+    assert_eq!(found(&text(", timeout=1h")), [(Code::P314, Severity::Warning, idle.to_owned())]);
+    let by_default = text("").replace("start q", "node [timeout=1h] start q");
+    assert_eq!(found(&by_default), [], "a time for work");
+}
+
+#[test]
 fn g1_g2_goal_gates_name_where_to_go_back_to() {
     let graph = dot(&format!(
         "fallback_retry_target=a start a [{STEP}, goal_gate=true] b [{STEP}, goal_gate=true, retry_target=b] exit start -> a -> b -> exit"
@@ -270,7 +320,10 @@ fn g04_x02_a_check_of_an_output_is_part_of_the_contract_whose_output_it_is() {
 #[test]
 fn h28_h30_a_file_and_a_person_are_asked_for_beside_a_contract() {
     let both = checked(r#""contract": "make", "verify": {"type": "file_exists", "value": "a b"}"#);
-    assert_eq!(both.task().expect("an agent works").contract.command, "make &&\ntest -e 'a b'");
+    assert_eq!(
+        both.task().expect("an agent works").contract.command,
+        "(\ntest -e 'a b'\n)\n[ $? -eq 0 ] || exit 1\n(\nmake\n)"
+    );
     assert_eq!(both.confirmation, None);
     let signed = checked(r#""contract": "make", "verify": {"type": "manual"}"#);
     assert_eq!(signed.task().expect("an agent works").contract.command, "make");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::walk::walk;
 use planctl_engine::{ChildApproval, Outcome, SubPlan};
 use planctl_lang::workflow::{Language, check, of_graph, to_graph, to_json, to_markdown};
 use planctl_lang::{Code, Facts, Levels, Severity, Source, SubPlanFact, Verification, format, show, verify};
@@ -151,4 +152,46 @@ fn s8_fmt_orders_the_fields_of_a_sub_plan_and_show_names_them() {
     ] {
         assert_eq!(settings.get(name), Some(&value), "{name}");
     }
+}
+
+#[test]
+fn n1_what_follows_a_sub_plan_that_failed_is_as_its_policy_says_in_every_language() {
+    let markdown = |policy: &str| {
+        let said = if policy.is_empty() { String::new() } else { format!("**on_fail:** {policy}\n") };
+        PLAN.replace("**approval:** inherit\n", &said)
+            .replace("**type:** call\n**server:** chat\n**tool:** post\n**arguments:**\n```json\n{\"text\": \"${steps.2.output}\"}\n```", "**type:** call\n\n**contract:**\n```shell\nmake news\n```\nexit_code == 0")
+    };
+    let dot = |policy: &str| {
+        let said = if policy.is_empty() { String::new() } else { format!(", on_fail=\"{policy}\"") };
+        format!(
+            "digraph G {{ start exit a [shape=parallelogram, tool_command=\"make\"] b [shape=house, stack.child_dotfile=\"c.md\"{said}] \
+            c [shape=parallelogram, tool_command=\"make news\"] start -> a -> b -> c -> exit }}"
+        )
+    };
+    let json = |said: &str| {
+        format!(
+            r#"{{"graph": {{"start": "a", "nodes": {{"a": {{"type": "tool", "tool_command": "make"}},
+            "b": {{"type": "sub_plan", "stack.child_dotfile": "c.md"{said}}}, "c": {{"type": "tool", "tool_command": "make news"}}, "end": {{"type": "exit"}}}},
+            "edges": [{{"from": "a", "to": "b", "condition": "on_success"}}, {{"from": "b", "to": "c", "condition": "on_success"}}, {{"from": "c", "to": "end", "condition": "on_success"}}]}}}}"#
+        )
+    };
+    let outcome = |name: &str, text: &str| {
+        let verification = verify(&Source::new(name, text), &Facts::default(), &Levels::default());
+        let graph = verification.graph.unwrap_or_else(|| panic!("{text}\n{:?}", verification.diagnostics));
+        let walk = walk(&graph, &|node, _| i32::from(matches!(node.as_str(), "b" | "2")), &|_, _| None);
+        format!("{} of {}", walk.end, walk.path.len())
+    };
+    for (policy, end) in [
+        ("", "asks b: no_edge of 2"),
+        ("escalate", "asks b: exhausted of 2"),
+        ("abort", "failed of 2"),
+        ("skip", "done of 3"),
+        ("warn", "done of 3"),
+    ] {
+        assert_eq!(outcome("plan.dot", &dot(policy)), end, "{policy}");
+        let said = if policy.is_empty() { String::new() } else { format!(", \"on_fail\": \"{policy}\"") };
+        assert_eq!(outcome("plan.json", &json(&said)), end, "{policy}");
+        assert_eq!(outcome("plan.md", &markdown(policy)), end.replace(" b:", " 2:"), "{policy}");
+    }
+    assert_eq!(outcome("plan.json", &json(", \"required\": false")), "done of 3");
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, AskKind, At, ClockEvent, Decision, Effect, End, Ending, Event,
-    Evidence, Excerpt, Fact, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Item, NodeId, Report,
-    Resources, Run, RunId, RunStatus, Timestamp, Work, advance,
+    Actor, AgentEvent, AgentSaid, Answer, AskKind, At, ChildEnd, ClockEvent, Decision, Effect, End, Ending,
+    Event, Evidence, Excerpt, Fact, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Item, NodeId,
+    Outcomes, Purpose, Report, Resources, Run, RunId, RunStatus, Spent, Timestamp, Work, advance,
 };
 
 /// Describes how a run ended.
@@ -87,6 +87,17 @@ fn said(
                 observation: None,
             };
             Ok(Event::Agent(AgentEvent::new(at, AgentSaid::Reported(report))))
+        }
+        Work::Harness { purpose: Purpose::SubPlan } => {
+            let is_done = exit(&at.node, attempt) == 0;
+            let found = HarnessResult::Ended(Box::new(ChildEnd {
+                run: RunId::from_u128(2),
+                name: "child-1".to_owned(),
+                end: if is_done { End::Done } else { End::Failed },
+                settled: Outcomes::default(),
+                spent: Spent::default(),
+            }));
+            Ok(Event::Harness(HarnessEvent { at, found }))
         }
         Work::Harness { .. } => {
             let contract = graph.gated(&at.node).expect("a gate has a contract").contract;

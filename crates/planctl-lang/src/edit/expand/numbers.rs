@@ -50,7 +50,7 @@ impl Numbers {
                 let template = escape(template);
                 let message = format!("step {number} may be one of `{template}`, and nothing says which");
                 let refused = Diagnostic::new(Code::P012, message).at(span, "");
-                refused.help(format!("`**needs:** {template}` names all of them, `N+1` the step after them"))
+                refused.help(format!("`{template}` names all of them, `N+1` the step after them"))
             }
             None => {
                 let message = format!("step {number} is named, and is not there");

@@ -86,17 +86,22 @@ impl TemplateExpander<'_> {
         let mut edits = Vec::new();
         let inside = self.mentions.iter().filter(|it| it.span.start >= span.start && it.span.end <= span.end);
         for mention in inside {
-            match self.numbers.fixed.get(&mention.number).map(Vec::as_slice) {
-                Some([same]) if u32::try_from(*same) == Ok(mention.number) => {}
+            let number: Option<u32> = mention.name.parse().ok();
+            let new = match number {
+                Some(number) => self.numbers.fixed.get(&number),
+                None => self.numbers.templates.get(&template_key(&mention.name)),
+            };
+            match new.map(Vec::as_slice) {
+                Some([same]) if u32::try_from(*same).ok() == number => {}
                 Some([one]) => edits.push((mention.span, one.to_string())),
                 Some(several) if mention.is_end => edits.push((mention.span, listed(several))),
                 Some(_) => {
                     let message =
-                        format!("step {} becomes several, and a condition is about one", mention.number);
+                        format!("step {} becomes several, and a condition is about one", mention.name);
                     let refused = Diagnostic::new(Code::P012, message).at(mention.span, "here");
                     self.found.push(refused.help("name another step, or write the steps out by hand"));
                 }
-                None => self.found.push(self.numbers.refuse(mention.number, mention.span)),
+                None => self.found.extend(number.map(|number| self.numbers.refuse(number, mention.span))),
             }
         }
         edits

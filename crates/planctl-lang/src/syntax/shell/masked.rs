@@ -59,10 +59,14 @@ pub(crate) fn only_looks(script: &Script) -> bool {
     let mut looks = true;
     super::each(script, &mut |command| match command {
         Command::Simple(simple) => {
-            looks &= matches!(simple.name(), Some("test" | "[" | "grep" | "ls" | "cat" | "wc" | "cmp"));
+            looks &=
+                matches!(simple.name(), Some("test" | "[" | "grep" | "ls" | "cat" | "wc" | "cmp" | "exit"));
         }
         Command::Test { .. } => {}
-        Command::Compound(_) | Command::Function { .. } => looks = false,
+        Command::Compound(compound) => {
+            looks &= matches!(compound.kind, CompoundKind::Group | CompoundKind::Subshell);
+        }
+        Command::Function { .. } => looks = false,
     });
     looks
 }
@@ -128,7 +132,7 @@ impl<'a> Walk<'a, '_> {
                 self.add_lost(pipeline.span, Lost::Piped);
             }
             let inner = Context {
-                counts: !is_last || counts,
+                counts: !is_last || counts || is_looked_at,
                 is_asked: context.is_asked || !is_last || pipeline.is_negated,
             };
             self.commands(pipeline, inner);
@@ -373,7 +377,7 @@ fn looks_at_status(items: &[Item]) -> bool {
 }
 
 // The command looks at `$?` or at the parts of the pipe before it.
-fn looks_at(pipeline: &Pipeline) -> bool {
+pub(super) fn looks_at(pipeline: &Pipeline) -> bool {
     let one = Script {
         items: vec![Item {
             first: pipeline.clone(),

@@ -1,6 +1,7 @@
 //! Finds what each way on which a script ends as expected has in common: the pipelines that must succeed, and those that
 //! must fail.
 
+use super::masked::looks_at;
 use super::status::{End, Judge};
 use super::{Command, CompoundKind, Item, Pipeline, Script};
 
@@ -33,10 +34,17 @@ pub(crate) fn needed(script: &Script, expected: u8) -> Vec<Need<'_>> {
 // A loop may have no round, and a function no call.
 fn of_list<'a>(script: &'a Script, found: &mut Vec<&'a Pipeline>) {
     for item in script.items.iter().filter(|item| !item.is_background) {
-        for pipeline in pipelines_of_item(item) {
-            found.push(pipeline);
-            let [Command::Compound(compound)] = pipeline.commands.as_slice() else { continue };
-            if matches!(compound.kind, CompoundKind::If | CompoundKind::Group | CompoundKind::Subshell) {
+        // One that asks for the status of another needs what that needs, and a group what is in it.
+        for pipeline in pipelines_of_item(item).filter(|pipeline| !looks_at(pipeline)) {
+            let [Command::Compound(compound)] = pipeline.commands.as_slice() else {
+                found.push(pipeline);
+                continue;
+            };
+            let is_group = matches!(compound.kind, CompoundKind::Group | CompoundKind::Subshell);
+            if !is_group {
+                found.push(pipeline);
+            }
+            if is_group || compound.kind == CompoundKind::If {
                 compound.conditions.iter().chain(&compound.bodies).for_each(|list| of_list(list, found));
             }
         }

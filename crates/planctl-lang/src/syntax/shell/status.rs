@@ -1,7 +1,7 @@
 //! Works out with what exit status a script can end, over all ways through it: those that can't fail, can't pass, or pass
 //! because a check failed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::programs::{is_shell, wrapped_commands};
@@ -134,6 +134,8 @@ pub(super) struct Judge<'a> {
     known: RefCell<BTreeMap<(&'a str, bool), Flow>>,
     /// The pipeline that is made to end so, less its `!`.
     watched: Option<(&'a Pipeline, End)>,
+    /// The status that the next command finds in `$?`, where it asks for it.
+    last: Cell<Option<End>>,
 }
 
 impl<'a> Judge<'a> {
@@ -151,6 +153,7 @@ impl<'a> Judge<'a> {
             open: RefCell::default(),
             known: RefCell::default(),
             watched: None,
+            last: Cell::default(),
         }
     }
 
@@ -189,10 +192,16 @@ impl<'a> Judge<'a> {
     pub(super) fn list(&self, script: &'a Script, is_asked: bool) -> Flow {
         let mut flow = Flow::of(End::Known(0));
         for item in &script.items {
-            let next = self.item(item, is_asked);
-            let came: BTreeSet<bool> = flow.on.iter().map(|(_, by)| *by).collect();
-            flow.on.clear();
-            came.into_iter().for_each(|by| flow.follow(by, &next));
+            let asks = asks_last_status(&item.first);
+            let ends = std::mem::take(&mut flow.on).into_iter();
+            let came: BTreeSet<(Option<End>, bool)> =
+                ends.map(|(end, by)| (asks.then_some(end), by)).collect();
+            for (last, by) in came {
+                self.last.set(last);
+                let next = self.item(item, is_asked);
+                self.last.set(None);
+                flow.follow(by, &next);
+            }
             if flow.on.is_empty() {
                 break;
             }
@@ -292,7 +301,8 @@ impl<'a> Judge<'a> {
             return self.called(name, body, is_asked);
         }
         if let Some(test) = Test::of(simple) {
-            return Flow::of(of_constant(test.constant()));
+            let of_last = || self.last.take().and_then(|last| of_last_status(&test, last));
+            return Flow::of(of_constant(test.constant().or_else(of_last)));
         }
         if let [wrappers @ .., inner] = wrapped_commands(&simple.words).as_slice()
             && !wrappers.is_empty()
@@ -447,6 +457,31 @@ impl<'a> Judge<'a> {
             (Some((End::Known(code), _)), None) => Some(*code),
             _ => None,
         }
+    }
+}
+
+// `[ $? -eq 0 ]`
+fn asks_last_status(pipeline: &Pipeline) -> bool {
+    let [Command::Simple(simple)] = pipeline.commands.as_slice() else { return false };
+    Test::of(simple).is_some_and(|test| matches!(test, Test::Binary(left, ..) if is_last_status(&left)))
+}
+
+fn is_last_status(word: &Word) -> bool {
+    matches!(word.raw.as_str(), "$?" | "\"$?\"")
+}
+
+fn of_last_status(test: &Test, last: End) -> Option<bool> {
+    let Test::Binary(_, operator, right) = test else { return None };
+    let asked: u8 = right.literal.as_deref()?.parse().ok()?;
+    let is_equal = match last {
+        End::Known(code) => code == asked,
+        End::Failing if asked == 0 => false,
+        End::Failing | End::Any => return None,
+    };
+    match operator.as_str() {
+        "-eq" | "=" | "==" => Some(is_equal),
+        "-ne" | "!=" => Some(!is_equal),
+        _ => None,
     }
 }
 

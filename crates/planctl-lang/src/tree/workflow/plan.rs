@@ -152,7 +152,12 @@ struct FlowLine {
 }
 
 // `- 2, 3 -> 4 "Not yet" on fail if steps.4.exit_code != 2`
-fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic>) -> FlowLine {
+fn flow_line(
+    source: &Source,
+    tree: &PlanTree,
+    line: &Spanned<String>,
+    found: &mut Vec<Diagnostic>,
+) -> FlowLine {
     let (text, label) = match without_label(source.slice(line.span), line.span.start) {
         Ok(parts) => parts,
         Err(why) => {
@@ -216,7 +221,7 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
         }
     }
     let (Some(from), Some(to)) =
-        (names(source, part(body, arrow), found), names(source, part(rest, ends), found))
+        (names(source, tree, part(body, arrow), found), names(source, tree, part(rest, ends), found))
     else {
         return FlowLine::default();
     };
@@ -261,9 +266,10 @@ fn without_label(line: &str, start: usize) -> Result<(String, Option<Spanned<Str
     Ok((text, Some(Spanned::new(label, Span::new(start + open, start + close + 1)))))
 }
 
-// The ends of a line: numbers of steps, and the words for where a run begins and ends.
+// The ends of a line: numbers of steps or templates of several, and the words for where a run begins and ends.
 fn names(
     source: &Source,
+    tree: &PlanTree,
     ends: Spanned<String>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Vec<Spanned<String>>> {
@@ -285,13 +291,14 @@ fn names(
                 let number = number.trim_start_matches('0');
                 if number.is_empty() { "0".to_owned() } else { number.to_owned() }
             }
-            _ => {
-                found.push(unread(
-                    if span.is_empty() { ends.span } else { span },
-                    "a step's number was expected",
-                ));
-                return None;
-            }
+            template => match tree.template_named(template) {
+                Some(step) => step.node.id.value.clone(),
+                None => {
+                    let span = if span.is_empty() { ends.span } else { span };
+                    found.push(unread(span, "a step's number was expected"));
+                    return None;
+                }
+            },
         };
         names.push(Spanned::new(name, span));
         if names.len() > ENDS_MAX {
@@ -302,37 +309,38 @@ fn names(
     Some(names)
 }
 
-/// A step that ways or conditions of a plan name by its number.
+/// A step that ways or conditions of a plan name by its number, or a template of several.
 pub(crate) struct Mention {
     /// The number as it is written.
     pub(crate) span: Span,
-    /// The step's number.
-    pub(crate) number: u32,
+    /// The name of its step: a number, or a template as its heading has it.
+    pub(crate) name: String,
     /// Says that it is an end of a line of `## Flow`, where several may stand.
     pub(crate) is_end: bool,
 }
 
 /// Returns what the lines of `## Flow` and the conditions of steps name, in the order of the text.
 pub(crate) fn mentions(source: &Source, tree: &PlanTree) -> Vec<Mention> {
-    let mut numbers: BTreeMap<Span, (u32, bool)> = BTreeMap::new();
+    let mut names: BTreeMap<Span, (String, bool)> = BTreeMap::new();
     let conditions = tree.steps.iter().filter_map(|step| step.node.attributes.when.condition());
-    conditions.for_each(|when| numbers.extend(mentioned(&when)));
+    conditions.for_each(|when| names.extend(mentioned(&when)));
     // An edge that can't be read is left to the verification of the plan.
     for line in flow(source, tree, &mut Vec::new()) {
         let ends = line.edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
-        numbers.extend(ends.filter_map(|end| Some((end.span, (end.value.parse().ok()?, true)))));
-        numbers.extend(line.condition.iter().flat_map(mentioned));
+        let steps = ends.filter(|end| ![START, DONE, FAILED].contains(&end.value.as_str()));
+        names.extend(steps.map(|end| (end.span, (end.value.clone(), true))));
+        names.extend(line.condition.iter().flat_map(mentioned));
     }
-    numbers.into_iter().map(|(span, (number, is_end))| Mention { span, number, is_end }).collect()
+    names.into_iter().map(|(span, (name, is_end))| Mention { span, name, is_end }).collect()
 }
 
-fn mentioned(reading: &Spanned<condition::Reading>) -> Vec<(Span, (u32, bool))> {
+fn mentioned(reading: &Spanned<condition::Reading>) -> Vec<(Span, (String, bool))> {
     const STEPS: &str = "steps.";
     let clauses = reading.value.condition.clauses.iter().zip(&reading.value.clauses);
     let named = clauses.filter_map(|(clause, written)| {
         let Key::Step { node, .. } = &clause.key else { return None };
         let start = reading.span.start + written.start + STEPS.len();
-        Some((Span::new(start, start + node.len()), (node.parse().ok()?, false)))
+        node.parse::<u32>().is_ok().then(|| (Span::new(start, start + node.len()), (node.clone(), false)))
     });
     named.collect()
 }
@@ -352,7 +360,7 @@ fn flow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<Fl
             found.push(Diagnostic::new(Code::P008, message).at(line.span, "the first that is too many"));
             break;
         }
-        let read = flow_line(source, line, found);
+        let read = flow_line(source, tree, line, found);
         edges += read.edges.len();
         lines.push(read);
     }

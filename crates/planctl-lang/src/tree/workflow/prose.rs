@@ -8,6 +8,7 @@ use planctl_engine::{On, WorkKind};
 use super::resolve::ROLE;
 use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
 use super::{folders, sub_plans};
+use crate::syntax::shell::joined;
 use crate::syntax::source::Source;
 use crate::syntax::written::Written;
 use crate::text::{Spanned, yaml_text};
@@ -281,7 +282,8 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
     if commands.is_empty() {
         return;
     }
-    let script = commands.join(" &&\n");
+    let expected = node.attributes.expect_exit.value().copied().unwrap_or(0);
+    let script = joined(&commands.iter().map(|command| (*command, expected)).collect::<Vec<_>>());
     let mut fence = "```".to_owned();
     while script.contains(&fence) {
         fence.push('`');

@@ -7,9 +7,10 @@ use planctl_engine::WorkKind;
 use super::pipeline::inner_place;
 use super::tree::{Kind, NodeTree, Workflow};
 use crate::syntax::dot::NodeAttributes;
+use crate::syntax::shell::{Expecting, joined};
 use crate::syntax::source::Source;
 use crate::syntax::written::{VerifyType, Written};
-use crate::text::{Spanned, shell_quoted};
+use crate::text::{Span, Spanned, shell_quoted};
 use crate::tree::parse::budget_of;
 use crate::tree::{ContractTree, OnFail, Then};
 
@@ -109,10 +110,10 @@ fn prompt(source: &Source, workflow: &Workflow, node: &NodeTree) -> Spanned<Stri
 
 /// Returns what the harness runs at a node: the contracts of a task, one after the other, or the one command.
 fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
+    let expected = node.attributes.expect_exit.value().copied().unwrap_or(0);
     let commands: Vec<Spanned<String>> = match node.kind.value {
         Kind::Task => {
-            let contracts = node.contracts.iter().filter(|contract| !contract.is_none());
-            contracts.map(|contract| contract.command.clone()).chain(checked_file(node)).collect()
+            node.contracts.iter().filter(|own| !own.is_none()).map(|own| own.command.clone()).collect()
         }
         Kind::Call => node.attributes.tool_command.text().cloned().into_iter().collect(),
         Kind::Decision => node.attributes.command.text().cloned().into_iter().collect(),
@@ -125,27 +126,48 @@ fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
         | Kind::SubPlan
         | Kind::Exit => return None,
     };
-    let (first, last) = (commands.first()?, commands.last()?);
-    let mut line_starts = Vec::new();
-    let mut is_verbatim = true;
-    for command in &commands {
-        let (place, is_exact) = inner_place(source, command);
-        is_verbatim &= is_exact;
-        let lead = command.value.len() - command.value.trim_start().len();
-        let start = place.start + lead;
-        let breaks = command.value.trim().match_indices('\n').map(|(at, _)| start + at + 1);
-        line_starts.extend(std::iter::once(start).chain(breaks));
-    }
-    if !is_verbatim {
-        line_starts.clear();
-    }
+    // The exit code of the last one decides, so a file is looked for before the contracts that may expect another.
+    let checked = checked_file(node).filter(|_| node.kind.value == Kind::Task);
+    let commands: Vec<(Spanned<String>, u8)> = checked
+        .map(|command| (command, 0))
+        .into_iter()
+        .chain(commands.into_iter().map(|command| (command, expected)))
+        .collect();
+    let spans = commands.iter().map(|(command, _)| command.span);
+    let scripts: Vec<Expecting<'_>> =
+        commands.iter().map(|(command, expected)| (command.value.trim(), *expected)).collect();
     Some(ContractTree {
-        command: commands.iter().map(|command| command.value.trim()).collect::<Vec<_>>().join(" &&\n"),
-        line_starts,
-        span: first.span.to(last.span),
-        fence: first.span,
+        command: joined(&scripts),
+        line_starts: line_starts(source, &commands),
+        span: spans.reduce(Span::to)?,
+        fence: commands.first()?.0.span,
         exit_code: node.attributes.expect_exit.spanned(),
     })
+}
+
+/// Returns where each line of the joined scripts stands in the text; nothing where it is written in another form there.
+fn line_starts(source: &Source, commands: &[(Spanned<String>, u8)]) -> Vec<usize> {
+    let mut line_starts = Vec::new();
+    for (at, (command, _)) in commands.iter().enumerate() {
+        let (place, is_verbatim) = inner_place(source, command);
+        if !is_verbatim {
+            return Vec::new();
+        }
+        let script = command.value.trim();
+        let start = place.start + command.value.len() - command.value.trim_start().len();
+        let breaks = script.match_indices('\n').map(|(at, _)| start + at + 1);
+        let own = std::iter::once(start).chain(breaks);
+        if commands.len() == 1 {
+            line_starts.extend(own);
+        } else {
+            // The lines around it are those of its subshell.
+            let after = if at + 1 < commands.len() { 2 } else { 1 };
+            line_starts.push(start);
+            line_starts.extend(own);
+            line_starts.extend(std::iter::repeat_n(start + script.len(), after));
+        }
+    }
+    line_starts
 }
 
 // H-28: makes of a library's condition on a file one that a contract can check.

@@ -53,7 +53,7 @@ pub(super) fn attributes(
                     .push(finding.help("let a task after it judge the branches, with a contract of its own"));
             }
         }
-        Kind::Human => question_attributes(workflow, node, found),
+        Kind::Human => question_attributes(workflow, node, language, found),
         Kind::Escalate | Kind::Decision | Kind::Call | Kind::Checkpoint | Kind::Fork | Kind::Exit => {}
     }
     if let (Some(policy), Some(retries)) =
@@ -121,11 +121,32 @@ fn sub_plan_attributes(
 }
 
 // The usual answer of a question counts after a time. It never does where the ask is over before.
-fn question_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+fn question_attributes(
+    workflow: &Workflow,
+    node: &NodeTree,
+    language: Language,
+    found: &mut Vec<Diagnostic>,
+) {
+    let Some(timeout) = node.attributes.timeout.spanned() else { return };
+    let Some(choice) = node.attributes.default_choice.text() else {
+        // In DOT a time may be the default of all nodes (`node [timeout=15m]`), and work has another use for it.
+        let is_own = node.span.start <= timeout.span.start && timeout.span.end <= node.span.end;
+        if is_own {
+            let name = escape(&node.id.value);
+            let message = format!(
+                "the question `{name}` waits for ever: nothing says which answer counts after its timeout"
+            );
+            let finding = Diagnostic::new(Code::P314, message).at(timeout.span, "has no effect");
+            found.push(finding.help(format!(
+                "write {}, an option, beside it; or have the ask end by `ask_deadline`",
+                language.attribute("human.default_choice", "OPTION")
+            )));
+        }
+        return;
+    };
     let deadline =
         node.attributes.ask_deadline.spanned().or_else(|| workflow.attributes.ask_deadline.spanned());
-    let usual = node.attributes.default_choice.text().zip(node.attributes.timeout.spanned());
-    let (Some(deadline), Some((choice, timeout))) = (deadline, usual) else { return };
+    let Some(deadline) = deadline else { return };
     if deadline.value.after > timeout.value {
         return;
     }

@@ -146,7 +146,8 @@ fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         shape.workflow.retry_targets().filter_map(|target| shape.places.get(target.value.as_str()).copied());
     let from_start = shape.reachable_from(std::iter::once(entry).chain(targets), false);
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
-    let ends = (0..shape.out_edges.len()).filter(|at| is_end(shape.node(*at)));
+    let ends = (0..shape.out_edges.len())
+        .filter(|at| shape.node(*at).kind.value == Kind::Exit || asks_on_purpose(shape, *at));
     let to_end = shape.reachable_from(ends, true);
     let mut of_kind = Vec::new();
     let mut of_ends = Vec::new();
@@ -171,6 +172,15 @@ fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     found.append(&mut of_kind);
 }
 
+// A person who is asked only after a failure is not where a run ends that goes well.
+fn asks_on_purpose(shape: &Shape<'_>, at: usize) -> bool {
+    let is_chosen = matches!(shape.node(at).kind.value, Kind::Human | Kind::Start);
+    shape.out_edges[at].iter().any(|(to, edge)| {
+        let is_asked = shape.node(*to).kind.value == Kind::Escalate;
+        is_asked && (is_chosen || matches!(edge.on.value, On::Success | On::Always))
+    })
+}
+
 // X-09: no work is lost with it, so the graph runs without it.
 fn disconnected_finding(node: &NodeTree) -> Diagnostic {
     let name = escape(&node.id.value);
@@ -179,18 +189,30 @@ fn disconnected_finding(node: &NodeTree) -> Diagnostic {
     finding.help("lead the edges that it decides between through it, or delete it")
 }
 
+// The steps of a plan in markdown, in their order.
+fn steps<'w>(shape: &Shape<'w>) -> impl Iterator<Item = &'w NodeTree> + Clone {
+    shape.workflow.nodes.iter().filter(|node| node.step.is_some())
+}
+
 fn unreachable(shape: &Shape<'_>, node: &NodeTree) -> Diagnostic {
     let message = format!("nothing leads to {}: it is unreachable", shape.named(node));
     let finding = Diagnostic::new(Code::P305, message).at(node.id.span, "never entered");
     let number = escape(&node.id.value);
+    let others: Vec<String> =
+        steps(shape).map(|step| escape(&step.id.value)).filter(|other| *other != number).collect();
+    let is_first = steps(shape).next().is_some_and(|first| first.id == node.id);
+    let first = others.first().filter(|_| !is_first).map_or("start", String::as_str);
     match (shape.language, node.kind.value) {
         (Some(_), _) => finding.help("lead an edge to it, or delete it"),
-        (None, Kind::Exit) => finding.help("let a line of `## Flow` lead there: `- 3 -> done`"),
+        (None, Kind::Exit) => {
+            let last = others.last().map_or("start", String::as_str);
+            finding.help(format!("let a line of `## Flow` lead there: `- {last} -> done`"))
+        }
         (None, Kind::Escalate) => {
-            finding.help(format!("say in `## Flow` when it is asked: `- 1 -> {number} on exhaust`"))
+            finding.help(format!("say in `## Flow` when it is asked: `- {first} -> {number} on exhaust`"))
         }
         (None, _) => {
-            finding.help(format!("let a line of `## Flow` lead to it: `- 1 -> {number}`, or delete it"))
+            finding.help(format!("let a line of `## Flow` lead to it: `- {first} -> {number}`, or delete it"))
         }
     }
 }
@@ -210,7 +232,12 @@ fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_edges: bool) -> Diagnostic {
              exit with {}",
             language.attribute("result", "failed")
         )),
-        None => finding.help("let a line of `## Flow` lead on from there: `- 3 -> 4`, `- 3 -> done`"),
+        None => {
+            let own = escape(&node.id.value);
+            let next = steps(shape).skip_while(|step| step.id.value != node.id.value).nth(1);
+            let next = next.map(|next| format!("`- {own} -> {}`, ", escape(&next.id.value))).unwrap_or_default();
+            finding.help(format!("let a line of `## Flow` lead on from there: {next}`- {own} -> done`"))
+        }
     }
 }
 
