@@ -118,7 +118,7 @@ fn plan_settings(tree: &PlanTree, workflow: &Workflow) -> Vec<Setting> {
     if let Some(deadline) = said.ask_deadline.value() {
         settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
-    let red_first = workflow.red_first.as_ref().map(|policy| policy.value.word().to_owned());
+    let red_first = said.red_first.value().map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings.extend(allowed(tree, None));
     settings
@@ -159,7 +159,7 @@ fn show_step(
     ];
     let visits = said.max_visits.value().or(of_plan.max_visits.value()).map(u16::to_string);
     settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
-    let guard = step.guard.as_ref().map(|guard| if guard.value { "yes" } else { "no" }.to_owned());
+    let guard = said.guard.value().map(|guard| if *guard { "yes" } else { "no" }.to_owned());
     settings.push(setting("guard", guard, "no"));
     let red_first = red_first(workflow, step).map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::condition::{Clause, Condition, Key, Test};
-use planctl_engine::{Budget, On, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{Budget, On, Priority, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::diagnostic::StepName;
@@ -28,8 +28,6 @@ pub struct Workflow {
     pub budget: Option<Spanned<Budget>>,
     /// Which plan's steps go first.
     pub priority: Option<Spanned<Priority>>,
-    /// The demand on contracts before the work, where a step says nothing else.
-    pub red_first: Option<Spanned<RedFirst>>,
     /// Its place in a library.
     pub library: Library,
     /// The nodes, in the order of the text.
@@ -130,10 +128,6 @@ pub struct NodeTree {
     pub contract: Option<ContractTree>,
     /// The kind of an agent's work at its step, where the plan says it.
     pub work: Option<WorkKind>,
-    /// Says that its contract is meant to pass before the work, too.
-    pub guard: Option<Spanned<bool>>,
-    /// The demand on its contract before the work.
-    pub red_first: Option<Spanned<RedFirst>>,
     /// Its contracts: `contract`, then `contract.NAME` by name; empty where none is said, and `none` where that is said.
     pub contracts: Vec<NamedContract>,
 }
@@ -302,8 +296,6 @@ impl NodeTree {
             task: None,
             contract: None,
             work: None,
-            guard: None,
-            red_first: None,
             contracts: Vec::new(),
         }
     }
@@ -320,7 +312,7 @@ impl NodeTree {
 
     /// Says whether its contract is meant to pass before the work, too.
     pub fn is_guard(&self) -> bool {
-        self.guard.as_ref().is_some_and(|guard| guard.value)
+        self.attributes.guard.is(&true)
     }
 
     /// Returns the entries of `changes`, of which `none` is none.
@@ -445,6 +437,29 @@ impl Workflow {
         for at in carried {
             self.edges[at].on.value = On::Always;
         }
+    }
+
+    /// Has each edge that would be read as one for every outcome say that it is for success.
+    pub(crate) fn mark_successes(&mut self) {
+        let is_open = |edge: &&mut EdgeTree| edge.on.value == On::Success && edge.is_plain();
+        self.edges.iter_mut().filter(is_open).for_each(|edge| edge.on.span = edge.span);
+        let mut read = self.clone();
+        read.carry_outcomes();
+        for (edge, read) in self.edges.iter_mut().zip(&read.edges) {
+            if edge.on.value != read.on.value {
+                edge.on.span.end += 1;
+            }
+        }
+    }
+
+    /// Says whether an edge into a decision says that it is for success: a bare one may carry every outcome.
+    pub(super) fn is_meant_for_success(&self, edge: &EdgeTree) -> bool {
+        let is_decision =
+            |node: &NodeTree| node.kind.value == Kind::Decision && node.id.value == edge.to.value;
+        edge.on.value == On::Success
+            && edge.is_plain()
+            && !edge.is_bare()
+            && self.nodes.iter().any(is_decision)
     }
 
     /// Says whether a node is a decision without a command that no edge leads to or leaves: the graph runs without it.
