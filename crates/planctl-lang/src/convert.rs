@@ -18,7 +18,7 @@ use crate::syntax::source::Source;
 use crate::syntax::written::{Text, VerifyType, Written};
 use crate::text::{Span, Spanned};
 use crate::tree::workflow::{
-    Kind, NodeTree, Workflow, dot_names, of_graph, of_plan, resolve, step_numbers, to_dot, to_json,
+    EdgeTree, Kind, NodeTree, Workflow, dot_names, of_graph, of_plan, resolve, step_numbers, to_dot, to_json,
     to_markdown,
 };
 use crate::tree::{OnFail, WorkspaceMode};
@@ -300,7 +300,7 @@ fn worktree_heads(workflow: &Workflow) -> Vec<String> {
 /// Has the commands of a graph name the outputs of nodes as these are named in the other language, and its edges say what they
 /// are for.
 fn renamed(mut workflow: Workflow, names: &BTreeMap<String, String>) -> Workflow {
-    workflow.mark_successes();
+    mark_successes(&mut workflow);
     let rename = |field: &mut Written<Text>| {
         if let Some(text) = field.text() {
             *field = Spanned::new(renamed_outputs(&text.value, names), text.span).into();
@@ -317,6 +317,19 @@ fn renamed(mut workflow: Workflow, names: &BTreeMap<String, String>) -> Workflow
         }
     }
     workflow
+}
+
+/// Has each edge that would be read as one for every outcome say that it is for success.
+fn mark_successes(workflow: &mut Workflow) {
+    let is_open = |edge: &&mut EdgeTree| edge.on.value == On::Success && edge.is_plain();
+    workflow.edges.iter_mut().filter(is_open).for_each(|edge| edge.on.span = edge.span);
+    let mut read = workflow.clone();
+    read.carry_outcomes();
+    for (edge, read) in workflow.edges.iter_mut().zip(&read.edges) {
+        if edge.on.value != read.on.value {
+            edge.on.span.end += 1;
+        }
+    }
 }
 
 /// Writes the names of nodes behind `${steps.` and `PLANCTL_OUTPUTS/` as those of another language.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use planctl_engine::condition::{Condition, Key, Test};
+use planctl_engine::condition::{Clause, Condition, Key, Test};
 use planctl_engine::{
     Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeId, NodeKind, On, Profile, Question,
 };
@@ -118,8 +118,11 @@ impl Side<'_> {
         let mut ways: BTreeMap<Way, BTreeSet<Manner>> = BTreeMap::new();
         for node in self.graph.nodes() {
             let Some(from) = self.name(&node.id) else { continue };
+            let competes = self.competes(node);
             for edge in self.graph.edges_from(&node.id) {
-                let (on, when) = self.taken(edge);
+                let when = edge.when.as_ref().map(|when| self.condition(when)).unwrap_or_default();
+                let outcome = outcome_alone(edge).filter(|_| !competes);
+                let (on, when) = outcome.map_or((edge.on, when), |on| (on, Condition::always()));
                 let way = Way {
                     from: from.clone(),
                     to: String::new(),
@@ -168,7 +171,6 @@ impl Side<'_> {
                 let policy = if join.policy == JoinPolicy::Any { "any" } else { "all" };
                 manner.awaits = format!("{policy} {}", join.partial);
             }
-            // A person is asked there, and so is one where no edge is open.
             NodeKind::Escalate { .. } if way.on == On::Exhaust => return,
             NodeKind::Start
             | NodeKind::Task(_)
@@ -189,17 +191,24 @@ impl Side<'_> {
         }
     }
 
-    /// Returns when an edge is taken; a condition on the outcome alone is that outcome.
-    fn taken(&self, edge: &Edge) -> (On, Condition) {
-        let when = edge.when.as_ref().map(|when| self.condition(when)).unwrap_or_default();
-        let outcome = match when.clauses.as_slice() {
-            [only] if edge.on == On::Always && only.key == Key::Outcome => match &only.test {
-                Test::Is(word) => [On::Success, On::Fail].into_iter().find(|on| on.word() == *word),
-                Test::IsNot(_) | Test::Truthy => None,
-            },
-            _ => None,
-        };
-        outcome.map_or((edge.on, when), |on| (on, Condition::always()))
+    /// Says whether edges of a node compete with those that ask for an outcome alone: with a condition they go before those
+    /// that say the outcome.
+    fn competes(&self, node: &Node) -> bool {
+        let mut seen = BTreeSet::new();
+        self.graph.edges_from(&node.id).iter().filter(|edge| !self.is_asked_anyway(edge)).any(|edge| {
+            let on = outcome_alone(edge).unwrap_or(edge.on);
+            let on = if on == On::Exhaust { On::Fail } else { on };
+            let is_known = !seen.insert(on) && !matches!(on, On::Always | On::Retry);
+            is_known || (outcome_alone(edge).is_none() && edge.when.is_some())
+        })
+    }
+
+    /// Says whether an edge that nobody wrote leads to a person, who is asked where no edge is open, too.
+    fn is_asked_anyway(&self, edge: &Edge) -> bool {
+        let kind = self.graph.node(&edge.to).map(|node| &node.kind);
+        edge.on == On::Exhaust
+            && self.name(&edge.to).is_none()
+            && matches!(kind, Some(NodeKind::Escalate { .. }))
     }
 
     fn condition(&self, condition: &Condition) -> Condition {
@@ -461,6 +470,17 @@ impl Found<'_> {
     }
 }
 
+/// Returns the outcome for which an edge is taken by its condition alone.
+fn outcome_alone(edge: &Edge) -> Option<On> {
+    let clauses = edge.when.as_ref().map(|when| when.clauses.as_slice());
+    match (edge.on, clauses) {
+        (On::Always, Some([Clause { key: Key::Outcome, test: Test::Is(word) }])) => {
+            [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
+        }
+        (_, _) => None,
+    }
+}
+
 /// Says whether two ways from one node can both be open, so that one of them has to go first.
 fn is_choice(one: &Way, two: &Way) -> bool {
     let is_other = |a: &Test, b: &Test| match (a, b) {
@@ -484,6 +504,6 @@ fn is_choice(one: &Way, two: &Way) -> bool {
 /// Returns the way with the label of a worker's choice as its condition.
 fn chosen(way: &Way) -> Option<Way> {
     let label = way.label.clone().filter(|_| way.on == On::Success && way.when.is_always())?;
-    let clause = planctl_engine::condition::Clause { key: Key::PreferredLabel, test: Test::Is(label) };
+    let clause = Clause { key: Key::PreferredLabel, test: Test::Is(label) };
     Some(Way { on: On::Always, when: Condition { clauses: vec![clause] }, label: None, ..way.clone() })
 }

@@ -10,7 +10,7 @@ use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
 use super::{folders, sub_plans};
 use crate::syntax::source::Source;
 use crate::syntax::written::Written;
-use crate::text::{Spanned, yaml_text};
+use crate::text::{Span, Spanned, yaml_text};
 use crate::tree::OnFail;
 use crate::tree::parse::parse;
 
@@ -341,7 +341,7 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
 }
 
 fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>) -> Vec<String> {
-    let workflow = &one_edge_each(workflow, lost);
+    let workflow = &one_edge_each(&say_outcomes(workflow), lost);
     let flat_edges = through_forks(workflow);
     let is_fork =
         |name: &str| workflow.nodes.iter().any(|node| node.id.value == name && node.kind.value == Kind::Fork);
@@ -351,7 +351,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
     let leads_onward = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
     let mut leading: BTreeMap<&str, usize> = BTreeMap::new();
     for (from, _, edge) in &flat_edges {
-        *leading.entry(from).or_default() += usize::from(leads_onward(&as_outcome(edge)));
+        *leading.entry(from).or_default() += usize::from(leads_onward(edge));
     }
     for node in &workflow.nodes {
         let is_told = matches!(
@@ -388,8 +388,8 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         *leaving.entry(from).or_default() += 1;
     }
     let mut lines = Vec::new();
+    let places = workflow.places();
     for (from, to, edge) in &flat_edges {
-        let edge = &as_outcome(edge);
         let ends = (numbers.name(workflow, from), numbers.name(workflow, to));
         let (Some(first), Some(last)) = ends else {
             lost.insert(format!("the edge from `{from}` to `{to}`"));
@@ -408,7 +408,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         // A decision of which the prose tells has no other ways than its lines.
         let says_all =
             decisions.contains(from.as_str()) && leaving.get(from.as_str()).is_some_and(|count| *count > 1);
-        let is_success_meant = workflow.is_meant_for_success(edge);
+        let is_success_meant = workflow.is_meant_for_success(edge, &places);
         let is_unsaid = (is_implied || is_needed) && !says_all && !is_success_meant;
         if is_plain_success && is_unsaid && edge.label.is_none() {
             continue;
@@ -444,9 +444,8 @@ fn one_edge_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
         groups.insert(&node.id.value, Vec::new());
     }
     for edge in &workflow.edges {
-        let plain = as_outcome(edge);
-        if plain.on.value == On::Success
-            && plain.is_plain()
+        if edge.on.value == On::Success
+            && edge.is_plain()
             && let Some(group) = groups.get_mut(edge.from.value.as_str())
         {
             group.push(edge);
@@ -495,18 +494,41 @@ fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTr
     }
 }
 
-// A condition on the outcome alone is said as the outcome.
-fn as_outcome(edge: &EdgeTree) -> EdgeTree {
-    let mut edge = edge.clone();
-    let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
-    if let (On::Always, Some([clause])) = (edge.on.value, clauses)
-        && let (Key::Outcome, Test::Is(word)) = (&clause.key, &clause.test)
-        && let Some(on) = [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
-    {
-        edge.on.value = on;
-        edge.condition = None;
+// Says a condition on the outcome alone as the outcome, where no other edge of its node competes: one with a condition goes
+// before those without.
+fn say_outcomes(workflow: &Workflow) -> Workflow {
+    let mut said = workflow.clone();
+    let mut competing: BTreeSet<&str> = BTreeSet::new();
+    let mut seen: BTreeSet<(&str, On)> = BTreeSet::new();
+    for edge in &workflow.edges {
+        let on = outcome_alone(edge).unwrap_or(edge.on.value);
+        let on = if on == On::Exhaust { On::Fail } else { on };
+        let is_known = !seen.insert((&edge.from.value, on)) && !matches!(on, On::Always | On::Retry);
+        if is_known || (outcome_alone(edge).is_none() && !edge.is_plain()) {
+            competing.insert(&edge.from.value);
+        }
     }
-    edge
+    let has_then =
+        |node: &&NodeTree| node.attributes.on_fail.value().is_some_and(|policy| policy.then.is_some());
+    competing.extend(workflow.nodes.iter().filter(has_then).map(|node| node.id.value.as_str()));
+    for edge in said.edges.iter_mut().filter(|edge| !competing.contains(edge.from.value.as_str())) {
+        if let Some(on) = outcome_alone(edge) {
+            // Its condition says the outcome, so it is no bare edge.
+            edge.on = Spanned::new(on, Span::new(edge.span.end, edge.span.end + 1));
+            edge.condition = None;
+        }
+    }
+    said
+}
+
+fn outcome_alone(edge: &EdgeTree) -> Option<On> {
+    let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
+    match (edge.on.value, clauses) {
+        (On::Always, Some([Clause { key: Key::Outcome, test: Test::Is(word) }])) => {
+            [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
+        }
+        (_, _) => None,
+    }
 }
 
 // Returns the edges with forks taken out: an edge to a fork leads to each of its branches.

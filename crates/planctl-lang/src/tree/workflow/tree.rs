@@ -395,7 +395,7 @@ impl Workflow {
 
     /// Has the bare edges into decisions without a command carry every outcome (ruling 1), where the decision has a way for a
     /// failure. A node whose policy says what follows its last attempt keeps to that.
-    pub(super) fn carry_outcomes(&mut self) {
+    pub(crate) fn carry_outcomes(&mut self) {
         let routes =
             |node: &NodeTree| node.kind.value == Kind::Decision && !node.attributes.command.is_said();
         let places = self.places();
@@ -439,27 +439,11 @@ impl Workflow {
         }
     }
 
-    /// Has each edge that would be read as one for every outcome say that it is for success.
-    pub(crate) fn mark_successes(&mut self) {
-        let is_open = |edge: &&mut EdgeTree| edge.on.value == On::Success && edge.is_plain();
-        self.edges.iter_mut().filter(is_open).for_each(|edge| edge.on.span = edge.span);
-        let mut read = self.clone();
-        read.carry_outcomes();
-        for (edge, read) in self.edges.iter_mut().zip(&read.edges) {
-            if edge.on.value != read.on.value {
-                edge.on.span.end += 1;
-            }
-        }
-    }
-
     /// Says whether an edge into a decision says that it is for success: a bare one may carry every outcome.
-    pub(super) fn is_meant_for_success(&self, edge: &EdgeTree) -> bool {
-        let is_decision =
-            |node: &NodeTree| node.kind.value == Kind::Decision && node.id.value == edge.to.value;
-        edge.on.value == On::Success
-            && edge.is_plain()
-            && !edge.is_bare()
-            && self.nodes.iter().any(is_decision)
+    pub(super) fn is_meant_for_success(&self, edge: &EdgeTree, places: &BTreeMap<&str, usize>) -> bool {
+        let is_decision = |at: &usize| self.nodes[*at].kind.value == Kind::Decision;
+        let is_said = edge.on.value == On::Success && edge.is_plain() && !edge.is_bare();
+        is_said && places.get(edge.to.value.as_str()).is_some_and(is_decision)
     }
 
     /// Says whether a node is a decision without a command that no edge leads to or leaves: the graph runs without it.

@@ -36,11 +36,12 @@ pub fn to_dot(workflow: &Workflow) -> String {
     if let Some((start, entry)) = &entry {
         text.push_str(&format!("    {start} -> {}\n", names.written(&entry.value)));
     }
+    let places = workflow.places();
     for edge in &workflow.edges {
         let (from, to) = (names.written(&edge.from.value), names.written(&edge.to.value));
         text.push_str(&format!(
             "    {from} -> {to}{}\n",
-            list(&edge_pairs(edge, &names, workflow.is_meant_for_success(edge)))
+            list(&edge_pairs(edge, &names, workflow.is_meant_for_success(edge, &places)))
         ));
     }
     text.push_str("}\n");
