@@ -147,6 +147,7 @@ impl Plan {
             told.sort();
             told.dedup();
         }
+        converted.lost.retain(|words| !converted.changed.contains(words));
         converted
     }
 }

@@ -11,7 +11,6 @@ mod overlap;
 mod part;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use planctl_engine::{
     Backoff, Budget, Call, Choice, Confirmation, Contract, DefaultAnswer, Fidelity, Fork, Goal, Graph,
@@ -37,10 +36,7 @@ pub(crate) use edges::with_labels;
 use meet::Net;
 use output_check::{check_of, with_output_check};
 
-/// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
-pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
-/// How long one evaluation of a contract may take, where the plan says nothing (DESIGN 3).
-pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(600);
+pub use crate::text::limits::{CONTRACT_TIMEOUT, WORK_TIMEOUT};
 /// Branches that are under way at once, where a graph of DOT or JSON with forks says nothing (DOT P2).
 pub(crate) const PARALLEL: u16 = 4;
 

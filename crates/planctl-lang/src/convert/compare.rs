@@ -10,7 +10,7 @@ use planctl_engine::{
 
 use super::renamed_outputs;
 
-/// What the one says and the other doesn't.
+/// A thing that the one says and the other doesn't.
 pub(super) struct Difference {
     pub words: String,
     /// Says that it is a contract or a policy.
@@ -34,7 +34,7 @@ pub(super) fn differences(
     let own = Side { graph: read, names: names.clone() };
     let same = names.values().map(|name| (name.clone(), name.clone()));
     let other = Side { graph: written, names: same.collect() };
-    let mut found = Found { names: &own, list: Vec::new() };
+    let mut found = Comparison { names: &own, list: Vec::new() };
     found.nodes(&own, &other);
     let (ways, again) = (own.ways(), other.ways());
     found.ways(&ways, &again);
@@ -51,7 +51,7 @@ struct Side<'g> {
 
 /// A way between two nodes that both graphs have.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Way {
+struct Route {
     from: String,
     to: String,
     on: On,
@@ -62,7 +62,7 @@ struct Way {
     in_worktree: bool,
 }
 
-/// What is said of a way beside when it is taken.
+/// The rest that is said of an edge beside when it is taken.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Manner {
     /// Its place among others that could be taken: the heaviest comes first, then the one with the smallest target.
@@ -114,8 +114,8 @@ impl Side<'_> {
         nodes.filter_map(|node| Some((self.name(&node.id)?, node))).collect()
     }
 
-    fn ways(&self) -> BTreeMap<Way, BTreeSet<Manner>> {
-        let mut ways: BTreeMap<Way, BTreeSet<Manner>> = BTreeMap::new();
+    fn ways(&self) -> BTreeMap<Route, BTreeSet<Manner>> {
+        let mut ways: BTreeMap<Route, BTreeSet<Manner>> = BTreeMap::new();
         for node in self.graph.nodes() {
             let Some(from) = self.name(&node.id) else { continue };
             let competes = self.competes(node);
@@ -123,7 +123,7 @@ impl Side<'_> {
                 let when = edge.when.as_ref().map(|when| self.condition(when)).unwrap_or_default();
                 let outcome = outcome_alone(edge).filter(|_| !competes);
                 let (on, when) = outcome.map_or((edge.on, when), |on| (on, Condition::always()));
-                let way = Way {
+                let way = Route {
                     from: from.clone(),
                     to: String::new(),
                     on: if matches!(node.kind, NodeKind::Fork(_)) { On::Always } else { on },
@@ -148,10 +148,10 @@ impl Side<'_> {
     fn follow(
         &self,
         to: &NodeId,
-        mut way: Way,
+        mut way: Route,
         mut manner: Manner,
         depth: usize,
-        ways: &mut BTreeMap<Way, BTreeSet<Manner>>,
+        ways: &mut BTreeMap<Route, BTreeSet<Manner>>,
     ) {
         if let Some(name) = self.name(to) {
             way.to = name;
@@ -334,12 +334,12 @@ fn asked_of_agent(profile: &Profile) -> Option<Profile> {
     (own != Profile::default()).then_some(own)
 }
 
-struct Found<'s> {
+struct Comparison<'s> {
     names: &'s Side<'s>,
     list: Vec<Difference>,
 }
 
-impl Found<'_> {
+impl Comparison<'_> {
     fn add(&mut self, words: String, is_judged: bool) {
         self.list.push(Difference { words, is_judged });
     }
@@ -372,7 +372,7 @@ impl Found<'_> {
         }
     }
 
-    fn ways(&mut self, own: &BTreeMap<Way, BTreeSet<Manner>>, other: &BTreeMap<Way, BTreeSet<Manner>>) {
+    fn ways(&mut self, own: &BTreeMap<Route, BTreeSet<Manner>>, other: &BTreeMap<Route, BTreeSet<Manner>>) {
         for (way, manners) in own {
             let ends = (self.own_name(&way.from), self.own_name(&way.to));
             let edge = format!("the edge from {} to {}", ends.0, ends.1);
@@ -392,7 +392,7 @@ impl Found<'_> {
                 self.add(format!("the {word} of {edge}"), false);
             }
         }
-        let chosen: BTreeSet<Way> = own.keys().filter_map(chosen).collect();
+        let chosen: BTreeSet<Route> = own.keys().filter_map(chosen).collect();
         for way in other.keys().filter(|way| !own.contains_key(way) && !chosen.contains(way)) {
             let ends = (self.own_name(&way.from), self.own_name(&way.to));
             self.add(format!("that no such edge leads from {} to {}", ends.0, ends.1), way.on == On::Exhaust);
@@ -400,12 +400,12 @@ impl Found<'_> {
     }
 
     /// Compares which of two ways is taken where both could be: it may depend on the names of the nodes.
-    fn orders(&mut self, own: &BTreeMap<Way, BTreeSet<Manner>>, other: &BTreeMap<Way, BTreeSet<Manner>>) {
-        let place = |ways: &BTreeMap<Way, BTreeSet<Manner>>, way: &Way| {
+    fn orders(&mut self, own: &BTreeMap<Route, BTreeSet<Manner>>, other: &BTreeMap<Route, BTreeSet<Manner>>) {
+        let place = |ways: &BTreeMap<Route, BTreeSet<Manner>>, way: &Route| {
             let manners = ways.get(way).or_else(|| ways.get(&chosen(way)?))?;
             manners.first().map(|manner| manner.place.clone())
         };
-        let mut leaving: BTreeMap<&str, Vec<&Way>> = BTreeMap::new();
+        let mut leaving: BTreeMap<&str, Vec<&Route>> = BTreeMap::new();
         for way in own.keys().filter(|way| !way.is_branch) {
             leaving.entry(&way.from).or_default().push(way);
         }
@@ -482,7 +482,7 @@ fn outcome_alone(edge: &Edge) -> Option<On> {
 }
 
 /// Says whether two ways from one node can both be open, so that one of them has to go first.
-fn is_choice(one: &Way, two: &Way) -> bool {
+fn is_choice(one: &Route, two: &Route) -> bool {
     let is_other = |a: &Test, b: &Test| match (a, b) {
         (Test::Is(a), Test::Is(b)) => a != b,
         (Test::Is(a), Test::IsNot(b)) | (Test::IsNot(b), Test::Is(a)) => a == b,
@@ -502,8 +502,8 @@ fn is_choice(one: &Way, two: &Way) -> bool {
 }
 
 /// Returns the way with the label of a worker's choice as its condition.
-fn chosen(way: &Way) -> Option<Way> {
+fn chosen(way: &Route) -> Option<Route> {
     let label = way.label.clone().filter(|_| way.on == On::Success && way.when.is_always())?;
     let clause = Clause { key: Key::PreferredLabel, test: Test::Is(label) };
-    Some(Way { on: On::Always, when: Condition { clauses: vec![clause] }, label: None, ..way.clone() })
+    Some(Route { on: On::Always, when: Condition { clauses: vec![clause] }, label: None, ..way.clone() })
 }

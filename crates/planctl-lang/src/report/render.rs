@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, RedFirst};
+use planctl_engine::{Priority, RedFirst};
 use serde::Serialize;
 
 use crate::analysis::Scripts;
@@ -12,6 +12,7 @@ use crate::analysis::{judging_files, matches_any, may_change};
 use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, policy, red_first, work};
 use crate::syntax::source::Source;
 use crate::syntax::values::ask_deadline_words;
+pub use crate::syntax::values::budget_words;
 use crate::syntax::written::Written;
 use crate::text::limits::MAX_VISITS;
 use crate::text::{Spanned, duration_words};
@@ -212,26 +213,6 @@ pub fn priority_word(priority: Priority) -> &'static str {
         Priority::High => "high",
         Priority::Urgent => "urgent",
     }
-}
-
-/// Returns a budget as authors write it.
-pub fn budget_words(budget: Budget) -> String {
-    let mut parts = Vec::new();
-    parts.extend(budget.tokens.map(|tokens| match (tokens % 1_000_000, tokens % 1_000) {
-        (0, _) if tokens > 0 => format!("{}M tokens", tokens / 1_000_000),
-        (_, 0) if tokens > 0 => format!("{}k tokens", tokens / 1_000),
-        _ => format!("{tokens} tokens"),
-    }));
-    parts.extend(budget.micro_usd.map(|micro| {
-        let (dollars, cents) = (micro / 1_000_000, micro % 1_000_000);
-        if cents % 10_000 == 0 {
-            format!("${dollars}.{:02}", cents / 10_000)
-        } else {
-            format!("${dollars}.{cents:06}")
-        }
-    }));
-    parts.extend(budget.time.map(duration_words));
-    if parts.is_empty() { "no limit".to_owned() } else { parts.join(", ") }
 }
 
 impl fmt::Display for Shown {

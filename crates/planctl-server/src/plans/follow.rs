@@ -211,7 +211,7 @@ fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
         let changed = written.changed.join(", ");
         return Err(ServiceError::Invalid {
             what: format!("in markdown the plan {next} would be judged in another way: {changed}"),
-            help: format!("planctl new {FOLDER}/{next}.json --from {next}"),
+            help: "make a plan of it that ends with .json, and let that follow".to_owned(),
         });
     }
     let folder = workspace.join(FOLDER);

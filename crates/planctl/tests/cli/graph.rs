@@ -73,8 +73,7 @@ fn a_plan_that_another_language_would_judge_otherwise_is_not_written() {
     fixture.write("fix.dot", &plan.replace("start -> repair", "start -> part -> repair"));
     let refused = fixture.planctl(&["graph", "render", "fix.dot", "--format", "markdown", "-o", "fix.md"]);
     assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{}", refused.err);
-    let said =
-        "error: the plan would be judged in another way: `manager.stop_condition` of `part` can't be written";
+    let said = "the plan would be judged in another way: `manager.stop_condition` of `part` can't be written";
     assert!(refused.err.contains(said), "{}", refused.err);
     assert!(refused.err.contains("not written: `human.free_text` of `repair`"), "{}", refused.err);
     assert!(!fixture.path("fix.md").exists());

@@ -6,12 +6,11 @@ use planctl_engine::{
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
-use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT};
-use crate::report::render::budget_words;
 use crate::syntax::condition::Reading;
 use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
+use crate::syntax::values::budget_words;
 use crate::syntax::written::{ExitResult, FieldWords, RetryPolicy, Text, VerifyType, Written};
-use crate::text::limits::MAX_VISITS;
+use crate::text::limits::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT};
 use crate::text::{Span, Spanned};
 use crate::tree::{OnFail, Then, WorkspaceMode};
 
