@@ -12,7 +12,6 @@ mod part;
 mod questions;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use planctl_engine::{
     Backoff, Budget, Call, Choice, Confirmation, Contract, Fidelity, Fork, Goal, Graph, GraphParts, Join,
@@ -34,15 +33,13 @@ use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, resolve, sub_plans};
 use crate::tree::{OnFail, Then};
 use edges::LoweredEdges;
+pub(crate) use edges::with_labels;
 use meet::Net;
 use output_check::{check_of, with_output_check};
 
-/// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
-pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
-/// How long one evaluation of a contract may take, where the plan says nothing (DESIGN 3).
-pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(600);
+pub use crate::text::limits::{CONTRACT_TIMEOUT, WORK_TIMEOUT};
 /// Branches that are under way at once, where a graph of DOT or JSON with forks says nothing (DOT P2).
-const PARALLEL: u16 = 4;
+pub(crate) const PARALLEL: u16 = 4;
 
 /// How many runs of a sub-plan may follow each other until its condition holds, where the graph says nothing (DOT N1).
 const CYCLES: u16 = 10;
@@ -429,7 +426,7 @@ pub(crate) fn contract_of(step: &NodeTree) -> Contract {
 
 /// Returns what a step, or else its plan, asks of the contract before the work; the configuration asks where neither does.
 pub fn red_first(workflow: &Workflow, step: &NodeTree) -> Option<RedFirst> {
-    step.red_first.as_ref().or(workflow.red_first.as_ref()).map(|policy| policy.value)
+    step.attributes.red_first.value().or(workflow.attributes.red_first.value()).copied()
 }
 
 // A reviewer's step is a review unless the plan says otherwise (P-31).

@@ -5,6 +5,7 @@
 //! progress back into the text without changing its [`digest`].
 
 mod analysis;
+mod convert;
 mod diagnostic;
 mod edit;
 mod facts;
@@ -62,6 +63,7 @@ pub use verify::{ReadPlan, Verification, read, verify};
 
 /// Graphs from any source: one tree with the place of every node and edge, and every finding about it.
 pub mod workflow {
+    pub use crate::convert::{Converted, convert, convert_graph};
     pub use crate::graph::to_graph;
     pub use crate::syntax::Language;
     pub use crate::tree::workflow::*;

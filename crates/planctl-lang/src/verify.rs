@@ -88,6 +88,13 @@ impl ReadPlan<'_> {
         wants
     }
 
+    /// Makes the graph of a plan, also of one with errors, as far as its nodes and edges make one.
+    pub(crate) fn lowered(&self) -> Option<Graph> {
+        let ReadPlan { source, workflow, scripts, order, .. } = self;
+        let (steps, is_markdown) = (&workflow.steps(), Language::of(source.path()).is_none());
+        Some(lower(&Plan { workflow, steps, scripts, order, is_markdown }).ok()?.0)
+    }
+
     /// Judges the plan by what is true around it.
     pub fn judge(mut self, facts: &Facts, levels: &Levels) -> Verification {
         let source = self.source;

@@ -10,6 +10,8 @@ mod budgets;
 mod conditions;
 #[path = "lang/contracts.rs"]
 mod contracts;
+#[path = "lang/converting.rs"]
+mod converting;
 #[path = "lang/deciding.rs"]
 mod deciding;
 #[path = "lang/dialect.rs"]

@@ -35,7 +35,7 @@ fn step(tree: &StepTree) -> Option<Step> {
     let (node, said) = (&tree.node, &tree.node.attributes);
     let has_more = said.when.is_said()
         || tree.for_each.is_some()
-        || node.guard.is_some()
+        || said.guard.is_said()
         || said.workspace.is_said()
         || said.protects.is_said()
         || said.locks.is_said()

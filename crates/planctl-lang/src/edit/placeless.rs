@@ -25,12 +25,11 @@ pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
     *span = span.map(|_| Span::default());
     [kind, status, owner].into_iter().flatten().for_each(clear_span);
     unknown.iter_mut().for_each(clear_span);
-    let Workflow { title, attributes, budget, priority, red_first, .. } = head;
+    let Workflow { title, attributes, budget, priority, .. } = head;
     title.iter_mut().for_each(clear_span);
     attributes.forget_places();
     budget.iter_mut().for_each(clear_span);
     priority.iter_mut().for_each(clear_span);
-    red_first.iter_mut().for_each(clear_span);
     *steps_heading = steps_heading.map(|_| Span::default());
     *steps_meant = steps_meant.map(|_| Span::default());
     for Allow { code, reason, span } in allows.iter_mut() {
@@ -71,8 +70,6 @@ fn strip_node(node: &mut NodeTree) {
         task,
         contract,
         work: _,
-        guard,
-        red_first,
         contracts,
     } = node;
     clear_span(id);
@@ -83,8 +80,6 @@ fn strip_node(node: &mut NodeTree) {
     attributes.expect_exit = Written::default();
     [role, task].into_iter().flatten().for_each(clear_span);
     contract.iter_mut().for_each(strip_contract);
-    guard.iter_mut().for_each(clear_span);
-    red_first.iter_mut().for_each(clear_span);
     contracts.iter_mut().for_each(|contract| clear_span(&mut contract.command));
 }
 

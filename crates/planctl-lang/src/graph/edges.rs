@@ -6,10 +6,27 @@ use planctl_engine::condition::{Clause, Key, Test};
 use planctl_engine::{Carry, Edge, Node, NodeId, NodeKind, On, Restart};
 
 use super::policy;
+use crate::text::Spanned;
 use crate::text::limits::MAX_VISITS;
 use crate::tools::ToolUse;
 use crate::tree::Then;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
+
+/// Returns the graph with each choice of a person as the label of its edge: an edge without one is named by where it leads, and by
+/// other words in each language.
+pub(crate) fn with_labels(workflow: &Workflow, is_markdown: bool) -> Workflow {
+    let edges = LoweredEdges::of(workflow, is_markdown);
+    let places = workflow.places();
+    let mut labelled = workflow.clone();
+    for (edge, own) in workflow.edges.iter().zip(&mut labelled.edges) {
+        let Some(at) = places.get(edge.from.value.as_str()).copied() else { continue };
+        let is_choice = workflow.nodes[at].kind.value == Kind::Human;
+        if is_choice && edge.label.is_none() && !edges.takes_any_text(at) {
+            own.label = Some(Spanned::new(edges.option(at, edge), edge.span));
+        }
+    }
+    labelled
+}
 
 /// Returns the edge's setting of what the agent at its end is told (A18).
 fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {

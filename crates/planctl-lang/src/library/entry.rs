@@ -2,13 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::convert::{Converted, convert};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Language;
 use crate::syntax::source::Source;
 use crate::text::Spanned;
 use crate::tree::entry;
 use crate::tree::parse::parse;
-use crate::tree::workflow::{Kind, Library, Markdown, NodeTree, Workflow, of_plan, to_json, to_markdown};
+use crate::tree::workflow::{Kind, Library, NodeTree, Workflow, of_plan};
 
 use super::Entry;
 
@@ -101,7 +102,8 @@ pub fn entry_json(source: &Source, id: &str) -> Option<Map<String, Value>> {
     {
         return Some(written);
     }
-    let Value::Object(mut graph) = to_json(&workflow_of(source, id)?) else { return None };
+    let written = convert(source, &workflow_of(source, id)?, Some(Language::Json)).text;
+    let Ok(Value::Object(mut graph)) = serde_json::from_str(&written) else { return None };
     graph.remove("name");
     if let Some(title) = graph.remove("title") {
         graph.insert("name".to_owned(), title);
@@ -109,11 +111,14 @@ pub fn entry_json(source: &Source, id: &str) -> Option<Map<String, Value>> {
     Some(graph)
 }
 
-/// Writes an entry as a plan in markdown, and says what of it a plan has no words for.
-pub fn entry_markdown(source: &Source, id: &str) -> Option<Markdown> {
+/// Writes an entry as a plan in markdown, and says what of it a plan has no words for or would judge in another way.
+pub fn entry_markdown(source: &Source, id: &str) -> Option<Converted> {
     match Language::of(source.path()) {
-        None => Some(Markdown { text: source.text().to_owned(), lost: Vec::new() }),
-        Some(_) => workflow_of(source, id).map(|workflow| to_markdown(&workflow)),
+        None => {
+            let (lost, changed) = <_>::default();
+            Some(Converted { text: source.text().to_owned(), lost, changed })
+        }
+        Some(_) => workflow_of(source, id).map(|workflow| convert(source, &workflow, None)),
     }
 }
 

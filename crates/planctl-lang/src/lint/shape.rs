@@ -390,7 +390,11 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
 
 // A contract that is green before the work on purpose is not asked to be red.
 fn lint_guard(step: &StepTree, found: &mut Vec<Diagnostic>) {
-    let (Some(guard), Some(policy)) = (&step.node.guard, &step.node.red_first) else { return };
+    let (Some(guard), Some(policy)) =
+        (step.node.attributes.guard.spanned(), step.node.attributes.red_first.spanned())
+    else {
+        return;
+    };
     if !guard.value || policy.value == RedFirst::Off {
         return;
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, RedFirst};
+use planctl_engine::{Priority, RedFirst};
 use serde::Serialize;
 
 use crate::analysis::Scripts;
@@ -12,6 +12,7 @@ use crate::analysis::{judging_files, matches_any, may_change};
 use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, policy, red_first, work};
 use crate::syntax::source::Source;
 use crate::syntax::values::ask_deadline_words;
+pub use crate::syntax::values::budget_words;
 use crate::syntax::written::Written;
 use crate::text::limits::MAX_VISITS;
 use crate::text::{Spanned, duration_words};
@@ -118,7 +119,7 @@ fn plan_settings(tree: &PlanTree, workflow: &Workflow) -> Vec<Setting> {
     if let Some(deadline) = said.ask_deadline.value() {
         settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
-    let red_first = workflow.red_first.as_ref().map(|policy| policy.value.word().to_owned());
+    let red_first = said.red_first.value().map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
     settings.extend(allowed(tree, None));
     settings
@@ -159,7 +160,7 @@ fn show_step(
     ];
     let visits = said.max_visits.value().or(of_plan.max_visits.value()).map(u16::to_string);
     settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
-    let guard = step.guard.as_ref().map(|guard| if guard.value { "yes" } else { "no" }.to_owned());
+    let guard = said.guard.value().map(|guard| if *guard { "yes" } else { "no" }.to_owned());
     settings.push(setting("guard", guard, "no"));
     let red_first = red_first(workflow, step).map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
@@ -212,26 +213,6 @@ pub fn priority_word(priority: Priority) -> &'static str {
         Priority::High => "high",
         Priority::Urgent => "urgent",
     }
-}
-
-/// Returns a budget as authors write it.
-pub fn budget_words(budget: Budget) -> String {
-    let mut parts = Vec::new();
-    parts.extend(budget.tokens.map(|tokens| match (tokens % 1_000_000, tokens % 1_000) {
-        (0, _) if tokens > 0 => format!("{}M tokens", tokens / 1_000_000),
-        (_, 0) if tokens > 0 => format!("{}k tokens", tokens / 1_000),
-        _ => format!("{tokens} tokens"),
-    }));
-    parts.extend(budget.micro_usd.map(|micro| {
-        let (dollars, cents) = (micro / 1_000_000, micro % 1_000_000);
-        if cents % 10_000 == 0 {
-            format!("${dollars}.{:02}", cents / 10_000)
-        } else {
-            format!("${dollars}.{cents:06}")
-        }
-    }));
-    parts.extend(budget.time.map(duration_words));
-    if parts.is_empty() { "no limit".to_owned() } else { parts.join(", ") }
 }
 
 impl fmt::Display for Shown {

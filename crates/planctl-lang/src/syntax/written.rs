@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AskDeadline, Backoff, ChildApproval, Fidelity, JoinPolicy, Level, On, Priority, Subscription, WorkKind,
+    AskDeadline, Backoff, ChildApproval, Fidelity, JoinPolicy, Level, On, Priority, RedFirst, Subscription,
+    WorkKind,
 };
 
 use crate::syntax::condition::{self, Reading};
@@ -379,6 +380,7 @@ words! {
     // P3, P4: how many branches a join waits for.
     JoinPolicy { All "wait_all" | "all", Any "first_success" | "any", }
     Level { Primary "primary", Alternate "alternate", Contingent "contingent", Emergency "emergency", }
+    RedFirst { Off "off", Warn "warn", Deny "deny", }
     ExitResult { Success "success", Failed "failed" | "fail", }
     VerifyType {
         OutputContains "output_contains",

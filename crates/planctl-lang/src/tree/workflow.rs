@@ -25,8 +25,8 @@ pub(crate) use judges::lint_there as lint_judges;
 pub use lift::{of_graph, of_part};
 pub use manual::manual;
 pub use next::missing_next;
-pub(crate) use prose::library_keys;
 pub use prose::{Markdown, to_markdown};
+pub(crate) use prose::{library_keys, step_numbers};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Origin, Workflow};
 pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
 
@@ -37,7 +37,7 @@ pub(crate) use resolve::{number_steps, resolve};
 pub(crate) use tool_calls::{ToolFields, lint_there as lint_tool_calls, with_command};
 pub(crate) use tree::{is_confirmed, marked, nodes_before, reached};
 pub(crate) use types::serve;
-pub(crate) use write::{dot_node, node_json as json_node};
+pub(crate) use write::{dot_names, dot_node, node_json as json_node};
 
 pub use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
 pub use crate::syntax::written::Written;

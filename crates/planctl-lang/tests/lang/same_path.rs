@@ -42,9 +42,14 @@ fn graph(seed: u64, name: &str, text: &str) -> Graph {
     })
 }
 
+/// Returns the number of a node by its name in each language: `2`, `a2`, and `step_2` where markdown becomes DOT.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("step_").trim_start_matches('a')
+}
+
 /// Plays a graph: where each step has a number, regardless of its name in the language. Workers lie as they like.
-fn played(graph: &Graph, seed: u64) -> String {
-    let number = |node: &NodeId| node.as_str().trim_start_matches('a').parse::<u64>().unwrap_or(0);
+pub fn played(graph: &Graph, seed: u64) -> String {
+    let number = |node: &NodeId| plain(node.as_str()).parse::<u64>().unwrap_or(0);
     let truth = |node: &NodeId, attempt: u16, about: u64| {
         Dice(seed ^ number(node) << 8 ^ u64::from(attempt) << 20 ^ about << 40).next()
     };
@@ -70,9 +75,14 @@ fn played(graph: &Graph, seed: u64) -> String {
         })
     };
     let walk = walk(graph, &exit, &hints);
-    let name = |name: &str| name.trim_start_matches('a').to_owned();
-    let path: Vec<String> = walk.path.iter().map(|node| name(node)).collect();
+    let path: Vec<&str> = walk.path.iter().map(|node| plain(node)).collect();
     // Why a person is asked differs: a step in markdown escalates where it says nothing else.
-    let end = walk.end.split(':').next().unwrap_or_default().replace("asks a", "asks ");
+    let end = walk
+        .end
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .replace("asks step_", "asks ")
+        .replace("asks a", "asks ");
     format!("{} {}", path.join(" "), end.replace("asks ", "asks-"))
 }

@@ -98,7 +98,7 @@ fn check(value: &Value) {
     assert_eq!(tree.head.budget, None, "{text}");
     assert!(
         tree.flow.is_none()
-            && tree.steps.iter().all(|step| step.status.is_none() && step.node.guard.is_none()),
+            && tree.steps.iter().all(|step| step.status.is_none() && !step.node.attributes.guard.is_said()),
         "{text}"
     );
     look(&mut conversation, &[]);

@@ -207,6 +207,13 @@ fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
     let library = Library::read(workspace, user.as_deref());
     let found = library.entry(next).ok_or_else(nothing)?;
     let written = entry_markdown(&found.source, next).ok_or_else(nothing)?;
+    if !written.changed.is_empty() {
+        let changed = written.changed.join(", ");
+        return Err(ServiceError::Invalid {
+            what: format!("in markdown the plan {next} would be judged in another way: {changed}"),
+            help: "make a plan of it that ends with .json, and let that follow".to_owned(),
+        });
+    }
     let folder = workspace.join(FOLDER);
     let source = Source::new(format!("{next}.md"), written.text);
     let text = instantiate(&source, None, "orchestrator", Some(&Placement::made_of(next)));

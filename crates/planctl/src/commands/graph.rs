@@ -5,7 +5,7 @@ use std::path::Path;
 use planctl_api::wire::{ParallelView, SideBySide};
 use planctl_engine::NodeId;
 use planctl_harness::{Unreadable, read_plan};
-use planctl_lang::workflow::{self, Language, Stages, Workflow};
+use planctl_lang::workflow::{self, Converted, Language, Stages, Workflow};
 use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
 
@@ -43,7 +43,10 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
                 let is_dot = Language::of(&what) == Some(Language::Dot) && format == Format::Dot;
                 match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
                     Some(text) => format!("{}\n", text.trim_end()),
-                    None => render(workflow, &Stages::new(), format)?,
+                    None => match language_of(format) {
+                        Some(to) => converted(workflow::convert(&read.source, workflow, to), format)?,
+                        None => render(workflow, &Stages::new(), format)?,
+                    },
                 }
             } else if entry.is_some() {
                 let help = "a run has one graph: leave --entry out";
@@ -238,6 +241,9 @@ async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, 
     let Some(graph) = &checked.verification.graph else {
         return Err(Failure::new(Exit::No, format!("{} has no graph", show::safe(&view.run))));
     };
+    if let Some(to) = language_of(format) {
+        return converted(workflow::convert_graph(graph, to), format);
+    }
     let mut workflow = workflow::of_graph(graph);
     if format == Format::Svg {
         let title = format!("{} · {} · {}", graph.title(), view.run, show::run_state(view.state));
@@ -263,22 +269,51 @@ fn write_drawing(context: &Context, source: &Path, output: &Path, text: &str) ->
     Ok(())
 }
 
+/// Returns the language in which a plan is written in this form, where that is one; nothing in it is markdown.
+fn language_of(format: Format) -> Option<Option<Language>> {
+    match format {
+        Format::Dot => Some(Some(Language::Dot)),
+        Format::Json => Some(Some(Language::Json)),
+        Format::Markdown => Some(None),
+        Format::Ascii
+        | Format::Svg
+        | Format::Mermaid
+        | Format::Human
+        | Format::Jsonl
+        | Format::Plain
+        | Format::Sarif
+        | Format::Github
+        | Format::Long
+        | Format::Compact
+        | Format::Workflow => None,
+    }
+}
+
+/// Returns the text of a plan in another language, unless that would be judged in another way.
+fn converted(written: Converted, format: Format) -> Result<String, Failure> {
+    for lost in &written.lost {
+        show::say(&format!("not written: {}", show::safe(lost)));
+    }
+    if !written.changed.is_empty() {
+        let changed = show::safe(&written.changed.join(", "));
+        let message = format!("the plan would be judged in another way: {changed} can't be written");
+        return Err(Failure::new(Exit::No, message).help("write it in the language that it has, or by hand"));
+    }
+    let is_json = format == Format::Json;
+    let text = if is_json { planctl_lang::json_escaped(written.text) } else { written.text };
+    Ok(format!("{}\n", text.trim_end()))
+}
+
 fn render(workflow: &Workflow, stages: &Stages, format: Format) -> Result<String, Failure> {
     let text = match format {
-        Format::Dot => workflow::to_dot(workflow),
         Format::Mermaid => workflow::to_mermaid(workflow),
         Format::Svg => picture::svg(workflow, stages).map_err(|undrawable| {
             Failure::new(Exit::No, undrawable.to_string()).help("draw it with letters: --format ascii")
         })?,
-        Format::Markdown => {
-            let written = workflow::to_markdown(workflow);
-            for lost in &written.lost {
-                show::say(&format!("not written: {}", show::safe(lost)));
-            }
-            written.text
-        }
-        Format::Json => planctl_lang::json_escaped(format!("{:#}", workflow::to_json(workflow))),
         Format::Ascii
+        | Format::Dot
+        | Format::Markdown
+        | Format::Json
         | Format::Human
         | Format::Jsonl
         | Format::Plain

@@ -64,6 +64,23 @@ fn one_graph_is_written_in_every_language() {
 }
 
 #[test]
+fn a_plan_that_another_language_would_judge_otherwise_is_not_written() {
+    let fixture = Fixture::new();
+    let plan = SOUND.replace(
+        "repair [",
+        "part [shape=house, \"stack.child_dotfile\"=\"c.md\", \"manager.stop_condition\"=\"context.x=1\"]\n    repair [human.free_text=true, ",
+    );
+    fixture.write("fix.dot", &plan.replace("start -> repair", "start -> part -> repair"));
+    let refused = fixture.planctl(&["graph", "render", "fix.dot", "--format", "markdown", "-o", "fix.md"]);
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{}", refused.err);
+    let said = "the plan would be judged in another way: `manager.stop_condition` of `part` can't be written";
+    assert!(refused.err.contains(said), "{}", refused.err);
+    assert!(refused.err.contains("not written: `human.free_text` of `repair`"), "{}", refused.err);
+    assert!(!fixture.path("fix.md").exists());
+    assert_eq!(fixture.planctl(&["graph", "render", "fix.dot", "--format", "json"]).code, 0);
+}
+
+#[test]
 fn a_plan_in_markdown_is_drawn_too() {
     let fixture = Fixture::new();
     fixture.write(

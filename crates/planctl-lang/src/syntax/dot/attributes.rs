@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AskDeadline, ChildApproval, Fidelity, JoinPolicy, Level, On, Priority, Subscription, WorkKind,
+    AskDeadline, ChildApproval, Fidelity, JoinPolicy, Level, On, Priority, RedFirst, Subscription, WorkKind,
 };
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -144,6 +144,7 @@ attributes! {
         "stale_after" stale_after: Duration,
         "ask_deadline" ask_deadline: AskDeadline,
         "budget" budget: Text,
+        "red_first" red_first: RedFirst,
         "priority" priority: Priority,
         "parallel_edges" parallel_edges: bool,
     }
@@ -189,6 +190,8 @@ attributes! {
         "expect_exit" expect_exit: u8,
         "contract_timeout" contract_timeout: Duration,
         "min_tests" min_tests: u32 = TESTS,
+        "guard" guard: bool,
+        "red_first" red_first: RedFirst,
         "judge" judge: Text,
         "judge_by" judge_by: Text,
         "target" target: Text,

@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::dot::{PARALLEL, VISITS};
 use crate::syntax::markdown::LineKind;
 use crate::syntax::values;
-use crate::syntax::written::FieldValue as _;
+use crate::syntax::written::{FieldValue as _, Written};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
 
@@ -26,7 +26,7 @@ impl Reader<'_> {
         };
         match known {
             Field::Priority => self.tree.head.priority = self.read(known, &value, Priority::FORM).spanned(),
-            Field::RedFirst => self.tree.head.red_first = self.red_first(&value),
+            Field::RedFirst => self.tree.head.attributes.red_first = self.red_first(&value),
             Field::MaxVisits => self.tree.head.attributes.max_visits = self.read(known, &value, VISITS),
             Field::StaleAfter => {
                 self.tree.head.attributes.stale_after =
@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 
     /// Reads what is asked of contracts before the work.
-    pub(super) fn red_first(&mut self, value: &Spanned<String>) -> Option<Spanned<RedFirst>> {
+    pub(super) fn red_first(&mut self, value: &Spanned<String>) -> Written<RedFirst> {
         let word = value.value.to_lowercase();
         let policy = RedFirst::ALL.into_iter().find(|policy| policy.word() == word);
         if policy.is_none() {
@@ -137,6 +137,6 @@ impl Reader<'_> {
             let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
             self.report_value(Field::RedFirst, refused);
         }
-        policy.map(|policy| Spanned::new(policy, value.span))
+        policy.map(|policy| Spanned::new(policy, value.span)).into()
     }
 }

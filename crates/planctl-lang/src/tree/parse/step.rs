@@ -105,7 +105,7 @@ impl Reader<'_> {
             Field::JudgeBy => self.say(|said| said.judge_by = value.into()),
             Field::RedFirst => {
                 let policy = self.red_first(&value);
-                self.on_step(|step| step.node.red_first = policy);
+                self.say(|said| said.red_first = policy);
             }
             Field::AskDeadline => {
                 let deadline = self.phrase(known, &value, values::ask_deadline(&value.value));
@@ -242,7 +242,7 @@ impl Reader<'_> {
             _ => None,
         };
         match guard {
-            Some(guard) => self.on_step(|step| step.node.guard = Some(Spanned::new(guard, value.span))),
+            Some(guard) => self.say(|said| said.guard = Written::of(Spanned::new(guard, value.span))),
             None => {
                 let message = format!("`{}` is not a value of `**guard:**`", escape(&value.value));
                 let refused =

@@ -29,7 +29,7 @@ fn lint_step(step: &NodeTree, facts: &Facts, found: &mut Vec<Diagnostic>) {
         found.push(idle.help("make it a field of the step whose work it is about"));
         return;
     }
-    let guard = step.guard.as_ref().filter(|guard| guard.value);
+    let guard = step.attributes.guard.spanned().filter(|guard| guard.value);
     if !is_confirmed(step) && (step.contract.is_none() || guard.is_some()) {
         lint_alone(step, judge.span, guard.map(|guard| guard.span), facts, found);
     }

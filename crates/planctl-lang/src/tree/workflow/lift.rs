@@ -1,16 +1,18 @@
 //! The graph that the engine runs → a tree, so that what runs can be drawn and written like what is read.
 
 use planctl_engine::{
-    Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeId, NodeKind, Profile,
-    Question, SubPlan, Task, WorkKind,
+    Backoff, Budget, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Limits, Node, NodeId,
+    NodeKind, Outcome, Priority, Profile, Question, RedFirst, SubPlan, Task, WorkKind,
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::syntax::condition::Reading;
-use crate::syntax::dot::{EdgeAttributes, NodeAttributes};
+use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};
+use crate::syntax::values::budget_words;
 use crate::syntax::written::{ExitResult, FieldWords, RetryPolicy, Text, VerifyType, Written};
+use crate::text::limits::{CONTRACT_TIMEOUT, MAX_VISITS, WORK_TIMEOUT};
 use crate::text::{Span, Spanned};
-use crate::tree::WorkspaceMode;
+use crate::tree::{OnFail, Then, WorkspaceMode};
 
 /// Makes the tree of a graph: the start first, then the steps as they are numbered, then what else is there.
 pub fn of_graph(graph: &Graph) -> Workflow {
@@ -22,12 +24,37 @@ pub fn of_part(graph: &Graph, is_wanted: impl Fn(&NodeId) -> bool) -> Workflow {
     let mut nodes: Vec<&Node> = graph.nodes().iter().filter(|node| is_wanted(&node.id)).collect();
     let edges = graph.edges().iter().filter(|edge| is_wanted(&edge.from) && is_wanted(&edge.to));
     nodes.sort_by_key(|node| (node.id != *graph.start(), node.step().unwrap_or(u32::MAX)));
+    let mut nodes: Vec<NodeTree> = nodes.into_iter().map(node_tree).collect();
+    for goal in graph.goals() {
+        if let Some(node) = nodes.iter_mut().find(|node| node.id.value == goal.node.as_str()) {
+            node.attributes.goal_gate = value(true);
+            node.attributes.retry_target = text(goal.retry.as_ref().map_or("", NodeId::as_str));
+        }
+    }
     Workflow {
+        attributes: graph_attributes(graph),
         title: Some(name(graph.title())),
         start: Some(name(graph.start().as_str())),
-        nodes: nodes.into_iter().map(node_tree).collect(),
+        nodes,
         edges: edges.map(edge_tree).collect(),
         ..Workflow::default()
+    }
+}
+
+fn graph_attributes(graph: &Graph) -> GraphAttributes {
+    let limits = graph.limits();
+    let usual = Limits::default();
+    let has_forks = graph.nodes().iter().any(|node| matches!(node.kind, NodeKind::Fork(_)));
+    let parallel = has_forks || limits.parallel != usual.parallel;
+    let budget = Some(graph.budget()).filter(|budget| *budget != Budget::default());
+    GraphAttributes {
+        max_parallel: value(parallel.then_some(limits.parallel)),
+        stale_after: value(limits.stale_after),
+        ask_deadline: value(limits.ask_deadline),
+        max_restarts: value(Some(limits.restarts).filter(|most| *most != usual.restarts)),
+        budget: budget.map(|budget| name(&budget_words(budget))).into(),
+        priority: value(Some(graph.priority()).filter(|priority| *priority != Priority::default())),
+        ..GraphAttributes::default()
     }
 }
 
@@ -71,6 +98,7 @@ fn node_tree(node: &Node) -> NodeTree {
         Some(Written::with_words(name(word), Some(RetryPolicy { backoff, retries })))
     });
     said.ask_deadline = value(node.ask_deadline);
+    said.max_visits = value(Some(node.max_visits).filter(|most| *most != MAX_VISITS));
     said.retry_policy = waits.filter(|_| node.backoff.is_some()).unwrap_or_default();
     match &node.kind {
         NodeKind::Task(task) => {
@@ -92,12 +120,16 @@ fn node_tree(node: &Node) -> NodeTree {
             said.tool_command = text(&call.contract.command);
             said.max_retries = more_than_none(call.max_retries);
             said.expect_exit = expect_exit(&call.contract);
+            said.on_fail = let_pass(call.on_exhausted);
+            said.timeout = value(Some(call.contract.timeout).filter(|limit| *limit != CONTRACT_TIMEOUT));
+            said.changes = list(&call.may_change.iter().cloned().collect::<Vec<_>>());
         }
         NodeKind::Decision(choice) => {
             said.description = text_of(&choice.description);
             if let Some(command) = &choice.command {
                 said.command = text(&command.command);
                 said.expect_exit = expect_exit(command);
+                said.timeout = value(Some(command.timeout).filter(|limit| *limit != CONTRACT_TIMEOUT));
             }
         }
         NodeKind::Human(question) => say_question(question, said),
@@ -148,6 +180,7 @@ fn say_question(question: &Question, said: &mut NodeAttributes) {
 fn say_sub_plan(plan: &SubPlan, said: &mut NodeAttributes) {
     said.child_dotfile = text(&plan.path);
     said.child_workdir = text_of(&plan.folder);
+    said.on_fail = let_pass(plan.on_exhausted);
     said.child_approval = value(Some(plan.approval).filter(|approval| *approval == ChildApproval::Inherit));
     if let Some(until) = &plan.until {
         let reading = Reading { condition: until.clone(), ..Reading::default() };
@@ -175,6 +208,22 @@ fn say_task(task: &Task, said: &mut NodeAttributes) {
     said.work = value(Some(task.work).filter(|work| *work == WorkKind::Review));
     said.expect_exit = expect_exit(&task.contract);
     said.min_tests = value(task.contract.min_tests);
+    said.on_fail = let_pass(task.on_exhausted);
+    said.timeout = value(Some(task.work_timeout).filter(|limit| *limit != WORK_TIMEOUT));
+    said.contract_timeout = value(Some(task.contract.timeout).filter(|limit| *limit != CONTRACT_TIMEOUT));
+    said.guard = value(task.contract.guard.then_some(true));
+    said.red_first = value(Some(task.contract.red_first).filter(|policy| *policy != RedFirst::Off));
+    said.changes = list(&task.may_change.iter().cloned().collect::<Vec<_>>());
+}
+
+/// Says what lets a failed node pass; where a run stops or asks, an edge says so.
+fn let_pass(on_exhausted: Outcome) -> Written<OnFail> {
+    let then = match on_exhausted {
+        Outcome::Skipped => Some(Then::Skip),
+        Outcome::Warned => Some(Then::Warn),
+        Outcome::Passed | Outcome::Failed | Outcome::Waived => None,
+    };
+    value(then.map(|then| OnFail { retries: None, then: Some(then) }))
 }
 
 fn expect_exit(contract: &Contract) -> Written<u8> {

@@ -11,7 +11,7 @@ use super::{folders, sub_plans};
 use crate::syntax::shell::joined;
 use crate::syntax::source::Source;
 use crate::syntax::written::Written;
-use crate::text::{Spanned, yaml_text};
+use crate::text::{Span, Spanned, yaml_text};
 use crate::tree::OnFail;
 use crate::tree::parse::parse;
 
@@ -25,7 +25,7 @@ pub struct Markdown {
 }
 
 /// Attributes that are no fields of one line or lists: they are written elsewhere, or mean nothing outside of DOT.
-const ELSEWHERE: [&str; 18] = [
+const ELSEWHERE: [&str; 19] = [
     "label",
     "shape",
     "type",
@@ -38,6 +38,7 @@ const ELSEWHERE: [&str; 18] = [
     "contract",
     "expect_exit",
     "judge",
+    "guard",
     "work",
     "result",
     "verify.value",
@@ -63,6 +64,7 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
         ("stale_after", "stale_after", said.stale_after.text()),
         ("ask_deadline", "ask_deadline", said.ask_deadline.text()),
         ("parallel", "max_parallel", said.max_parallel.text()),
+        ("red_first", "red_first", said.red_first.text()),
     ];
     for (field, _, said) in fields {
         if let Some(said) = said {
@@ -75,6 +77,11 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
     };
     for (key, _) in said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of the graph"));
+    }
+    // A fork is no step: its branches follow from where a step leads.
+    for fork in workflow.nodes.iter().filter(|node| node.kind.value == Kind::Fork) {
+        let said = fork.attributes.iter().filter(|(key, _)| !ELSEWHERE.contains(key) && *key != "workspace");
+        lost.extend(said.map(|(key, _)| format!("`{key}` of `{}`", fork.id.value)));
     }
     text.push_str("\n## Steps\n");
     for node in workflow.nodes.iter().filter(|node| numbers.0.contains_key(node.id.value.as_str())) {
@@ -107,6 +114,11 @@ pub(crate) fn library_keys(library: &Library) -> String {
         ("then", text(then)),
     ];
     keys.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}\n", value?))).collect()
+}
+
+/// Returns the number of each node that is a step in markdown.
+pub(crate) fn step_numbers(workflow: &Workflow) -> BTreeMap<String, String> {
+    Numbers::of(workflow).0.into_iter().map(|(name, number)| (name.to_owned(), number)).collect()
 }
 
 /// The numbers of the nodes that are steps; forks are none, since every way that is open is taken.
@@ -189,12 +201,18 @@ fn step(
     ];
     // `block` of a library (H-33) stands for the policy of a plan that says none.
     let on_fail = said.on_fail.text().filter(|_| !said.on_fail.is(&OnFail::default()));
+    // A decision of DOT and JSON describes itself.
+    let prompt =
+        if kind == Kind::Decision && !said.prompt.is_said() { &said.description } else { &said.prompt };
+    let own_words = said.type_name.text().filter(|word| Kind::from_word(&word.value).is_none());
+    lost.extend(own_words.map(|_| format!("`type` of `{}`", node.id.value)));
     let fields_after = [
         ("judge_by", said.judge_by.text()),
         ("on_fail", on_fail),
         ("max_retries", said.max_retries.text()),
         ("max_visits", said.max_visits.text()),
         ("contract_timeout", said.contract_timeout.text()),
+        ("red_first", said.red_first.text()),
         ("min_tests", said.min_tests.text()),
         ("ask_deadline", said.ask_deadline.text()),
     ];
@@ -212,13 +230,17 @@ fn step(
     if kind == Kind::SubPlan {
         sub_plan_fields(workflow, node, text);
     }
-    let task = if kind == Kind::Escalate { &said.escalate } else { &said.prompt };
-    if let Some(task) = task.text() {
-        text.push_str(&format!("\n**task:**\n{}\n", task.value.trim()));
+    let told = if kind == Kind::Escalate { &said.escalate } else { prompt };
+    let task = node.task.as_ref().filter(|_| matches!(kind, Kind::Task | Kind::Human)).or(told.text());
+    if let Some(task) = task {
+        text.push_str(&format!("\n**task:**\n{}\n", set_apart(task.value.trim())));
     }
     script(node, text, lost);
     if let Some(judge) = said.judge.text() {
-        text.push_str(&format!("\n**judge:**\n{}\n\n", judge.value.trim()));
+        text.push_str(&format!("\n**judge:**\n{}\n\n", set_apart(judge.value.trim())));
+    }
+    if let Some(guard) = said.guard.value() {
+        text.push_str(&format!("**guard:** {}\n", if *guard { "yes" } else { "no" }));
     }
     write_fields(&fields_after, text);
     let is_written = |key: &str| {
@@ -235,7 +257,12 @@ fn step(
 fn type_word(node: &NodeTree) -> Option<&'static str> {
     let kind = node.kind.value;
     match kind {
-        Kind::Task => node.attributes.work.is(&WorkKind::Review).then_some("review"),
+        Kind::Task => match node.attributes.work.value() {
+            Some(WorkKind::Review) => Some("review"),
+            // A reviewer's work is a review where nothing else is said.
+            Some(WorkKind::Code) => node.attributes.target.is_said().then_some("code"),
+            None => None,
+        },
         Kind::SubPlan => Some("sub-plan"),
         Kind::Start
         | Kind::Decision
@@ -263,6 +290,26 @@ fn sub_plan_fields(workflow: &Workflow, node: &NodeTree, text: &mut String) {
     }
 }
 
+/// Returns a text for people in which a plan finds no fields, headings or comments of its own.
+fn set_apart(text: &str) -> String {
+    let mut fence: Option<&str> = None;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let inner = line.trim_start();
+        let mark = inner.trim_start_matches(['`', '~']);
+        let mark = &inner[..inner.len() - mark.len()];
+        let is_taken = fence.is_none()
+            && (inner.starts_with(['#', '=']) || inner.starts_with("**") || inner.starts_with("<!--"));
+        match fence {
+            None if mark.len() >= 3 => fence = Some(mark),
+            Some(open) if mark.starts_with(open) && inner.len() == mark.len() => fence = None,
+            _ => {}
+        }
+        lines.push(if is_taken { format!("\\{line}") } else { line.to_owned() });
+    }
+    lines.join("\n")
+}
+
 fn write_fields(fields: &[(&str, Option<&Spanned<String>>)], text: &mut String) {
     for (key, said) in fields {
         if let Some(said) = said {
@@ -274,7 +321,10 @@ fn write_fields(fields: &[(&str, Option<&Spanned<String>>)], text: &mut String) 
 fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
     let own = [&node.attributes.tool_command, &node.attributes.command].into_iter().filter_map(Written::text);
     let contracts = node.contracts.iter().map(|contract| &contract.command);
-    let commands: Vec<&str> = contracts.chain(own).map(|command| command.value.trim()).collect();
+    let commands: Vec<&str> = match &node.contract {
+        Some(contract) => vec![contract.command.trim()],
+        None => contracts.chain(own).map(|command| command.value.trim()).collect(),
+    };
     if commands == ["none"] {
         lost.insert(format!("`{}` is confirmed by a person, not by a contract", node.id.value));
         return;
@@ -293,7 +343,7 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
 }
 
 fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>) -> Vec<String> {
-    let workflow = &one_edge_each(workflow, lost);
+    let workflow = &one_edge_each(&say_outcomes(workflow), lost);
     let flat_edges = through_forks(workflow);
     let is_fork =
         |name: &str| workflow.nodes.iter().any(|node| node.id.value == name && node.kind.value == Kind::Fork);
@@ -303,7 +353,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
     let leads_onward = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
     let mut leading: BTreeMap<&str, usize> = BTreeMap::new();
     for (from, _, edge) in &flat_edges {
-        *leading.entry(from).or_default() += usize::from(leads_onward(&as_outcome(edge)));
+        *leading.entry(from).or_default() += usize::from(leads_onward(edge));
     }
     for node in &workflow.nodes {
         let is_told = matches!(
@@ -340,8 +390,8 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         *leaving.entry(from).or_default() += 1;
     }
     let mut lines = Vec::new();
+    let places = workflow.places();
     for (from, to, edge) in &flat_edges {
-        let edge = &as_outcome(edge);
         let ends = (numbers.name(workflow, from), numbers.name(workflow, to));
         let (Some(first), Some(last)) = ends else {
             lost.insert(format!("the edge from `{from}` to `{to}`"));
@@ -360,11 +410,14 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         // A decision of which the prose tells has no other ways than its lines.
         let says_all =
             decisions.contains(from.as_str()) && leaving.get(from.as_str()).is_some_and(|count| *count > 1);
-        if is_plain_success && (is_implied || is_needed) && !says_all && edge.label.is_none() {
+        let is_success_meant = workflow.is_meant_for_success(edge, &places);
+        let is_unsaid = (is_implied || is_needed) && !says_all && !is_success_meant;
+        if is_plain_success && is_unsaid && edge.label.is_none() {
             continue;
         }
         let on = match (edge.on.value, edge.is_plain()) {
-            (On::Success, true) | (On::Always, false) => String::new(),
+            (On::Success, true) if !is_success_meant => String::new(),
+            (On::Always, false) => String::new(),
             (on, _) => format!(" on {}", on.word()),
         };
         let label = edge.label.as_ref().map(|label| quoted(&label.value)).unwrap_or_default();
@@ -393,9 +446,8 @@ fn one_edge_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
         groups.insert(&node.id.value, Vec::new());
     }
     for edge in &workflow.edges {
-        let plain = as_outcome(edge);
-        if plain.on.value == On::Success
-            && plain.is_plain()
+        if edge.on.value == On::Success
+            && edge.is_plain()
             && let Some(group) = groups.get_mut(edge.from.value.as_str())
         {
             group.push(edge);
@@ -444,18 +496,41 @@ fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTr
     }
 }
 
-// A condition on the outcome alone is said as the outcome.
-fn as_outcome(edge: &EdgeTree) -> EdgeTree {
-    let mut edge = edge.clone();
-    let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
-    if let (On::Always, Some([clause])) = (edge.on.value, clauses)
-        && let (Key::Outcome, Test::Is(word)) = (&clause.key, &clause.test)
-        && let Some(on) = [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
-    {
-        edge.on.value = on;
-        edge.condition = None;
+// Says a condition on the outcome alone as the outcome, where no other edge of its node competes: one with a condition goes
+// before those without.
+fn say_outcomes(workflow: &Workflow) -> Workflow {
+    let mut said = workflow.clone();
+    let mut competing: BTreeSet<&str> = BTreeSet::new();
+    let mut seen: BTreeSet<(&str, On)> = BTreeSet::new();
+    for edge in &workflow.edges {
+        let on = outcome_alone(edge).unwrap_or(edge.on.value);
+        let on = if on == On::Exhaust { On::Fail } else { on };
+        let is_known = !seen.insert((&edge.from.value, on)) && !matches!(on, On::Always | On::Retry);
+        if is_known || (outcome_alone(edge).is_none() && !edge.is_plain()) {
+            competing.insert(&edge.from.value);
+        }
     }
-    edge
+    let has_then =
+        |node: &&NodeTree| node.attributes.on_fail.value().is_some_and(|policy| policy.then.is_some());
+    competing.extend(workflow.nodes.iter().filter(has_then).map(|node| node.id.value.as_str()));
+    for edge in said.edges.iter_mut().filter(|edge| !competing.contains(edge.from.value.as_str())) {
+        if let Some(on) = outcome_alone(edge) {
+            // Its condition says the outcome, so it is no bare edge.
+            edge.on = Spanned::new(on, Span::new(edge.span.end, edge.span.end + 1));
+            edge.condition = None;
+        }
+    }
+    said
+}
+
+fn outcome_alone(edge: &EdgeTree) -> Option<On> {
+    let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
+    match (edge.on.value, clauses) {
+        (On::Always, Some([Clause { key: Key::Outcome, test: Test::Is(word) }])) => {
+            [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
+        }
+        (_, _) => None,
+    }
 }
 
 // Returns the edges with forks taken out: an edge to a fork leads to each of its branches.

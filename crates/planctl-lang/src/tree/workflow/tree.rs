@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::condition::{Clause, Condition, Key, Test};
-use planctl_engine::{Budget, On, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{Budget, On, Priority, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::diagnostic::StepName;
@@ -28,8 +28,6 @@ pub struct Workflow {
     pub budget: Option<Spanned<Budget>>,
     /// Which plan's steps go first.
     pub priority: Option<Spanned<Priority>>,
-    /// The demand on contracts before the work, where a step says nothing else.
-    pub red_first: Option<Spanned<RedFirst>>,
     /// Its place in a library.
     pub library: Library,
     /// The nodes, in the order of the text.
@@ -130,10 +128,6 @@ pub struct NodeTree {
     pub contract: Option<ContractTree>,
     /// The kind of an agent's work at its step, where the plan says it.
     pub work: Option<WorkKind>,
-    /// Says that its contract is meant to pass before the work, too.
-    pub guard: Option<Spanned<bool>>,
-    /// The demand on its contract before the work.
-    pub red_first: Option<Spanned<RedFirst>>,
     /// Its contracts: `contract`, then `contract.NAME` by name; empty where none is said, and `none` where that is said.
     pub contracts: Vec<NamedContract>,
 }
@@ -302,8 +296,6 @@ impl NodeTree {
             task: None,
             contract: None,
             work: None,
-            guard: None,
-            red_first: None,
             contracts: Vec::new(),
         }
     }
@@ -320,7 +312,7 @@ impl NodeTree {
 
     /// Says whether its contract is meant to pass before the work, too.
     pub fn is_guard(&self) -> bool {
-        self.guard.as_ref().is_some_and(|guard| guard.value)
+        self.attributes.guard.is(&true)
     }
 
     /// Returns the entries of `changes`, of which `none` is none.
@@ -403,7 +395,7 @@ impl Workflow {
 
     /// Has the bare edges into decisions without a command carry every outcome (ruling 1), where the decision has a way for a
     /// failure. A node whose policy says what follows its last attempt keeps to that.
-    pub(super) fn carry_outcomes(&mut self) {
+    pub(crate) fn carry_outcomes(&mut self) {
         let routes =
             |node: &NodeTree| node.kind.value == Kind::Decision && !node.attributes.command.is_said();
         let places = self.places();
@@ -445,6 +437,13 @@ impl Workflow {
         for at in carried {
             self.edges[at].on.value = On::Always;
         }
+    }
+
+    /// Says whether an edge into a decision says that it is for success: a bare one may carry every outcome.
+    pub(super) fn is_meant_for_success(&self, edge: &EdgeTree, places: &BTreeMap<&str, usize>) -> bool {
+        let is_decision = |at: &usize| self.nodes[*at].kind.value == Kind::Decision;
+        let is_said = edge.on.value == On::Success && edge.is_plain() && !edge.is_bare();
+        is_said && places.get(edge.to.value.as_str()).is_some_and(is_decision)
     }
 
     /// Says whether a node is a decision without a command that no edge leads to or leaves: the graph runs without it.

@@ -36,9 +36,13 @@ pub fn to_dot(workflow: &Workflow) -> String {
     if let Some((start, entry)) = &entry {
         text.push_str(&format!("    {start} -> {}\n", names.written(&entry.value)));
     }
+    let places = workflow.places();
     for edge in &workflow.edges {
         let (from, to) = (names.written(&edge.from.value), names.written(&edge.to.value));
-        text.push_str(&format!("    {from} -> {to}{}\n", list(&edge_pairs(edge, &names))));
+        text.push_str(&format!(
+            "    {from} -> {to}{}\n",
+            list(&edge_pairs(edge, &names, workflow.is_meant_for_success(edge, &places)))
+        ));
     }
     text.push_str("}\n");
     text
@@ -102,13 +106,13 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
     pairs
 }
 
-fn edge_pairs(edge: &EdgeTree, names: &Names) -> Vec<(String, String)> {
+fn edge_pairs(edge: &EdgeTree, names: &Names, is_success_meant: bool) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut say = |key: &str, value: &str| pairs.push((key.to_owned(), value.to_owned()));
     let on = edge.on.value;
     let has_condition = !edge.is_plain();
     let is_said = match on {
-        On::Success => has_condition,
+        On::Success => has_condition || is_success_meant,
         On::Always => !has_condition,
         On::Fail | On::Retry | On::Exhaust => true,
     };
@@ -135,6 +139,12 @@ fn edge_pairs(edge: &EdgeTree, names: &Names) -> Vec<(String, String)> {
         say(key, &value.value);
     }
     pairs
+}
+
+/// Returns the name of each node in DOT.
+pub(crate) fn dot_names(workflow: &Workflow) -> BTreeMap<String, String> {
+    let names = Names::of(workflow);
+    workflow.nodes.iter().map(|node| (node.id.value.clone(), names.name(&node.id.value))).collect()
 }
 
 /// Names that DOT can have, for nodes whose own it cannot: `3` becomes `step_3`.

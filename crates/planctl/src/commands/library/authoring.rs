@@ -36,11 +36,16 @@ pub fn plan_of(found: &FoundEntry, file: Option<&Path>) -> Result<Source, Failur
     for lost in &written.lost {
         show::say(&styled(CARE, &format!("warning: a plan in markdown does not say {}", show::safe(lost))));
     }
+    let help =
+        format!("a file that ends with .json keeps it: planctl new plans/{}.json --from {0}", show::safe(id));
+    if !written.changed.is_empty() {
+        let changed = show::safe(&written.changed.join(", "));
+        let message =
+            format!("a plan in markdown would be judged in another way: {changed} can't be written");
+        return Err(Failure::new(Exit::No, message).help(help));
+    }
     if !written.lost.is_empty() {
-        show::say(&format!(
-            "help: a file that ends with .json keeps it: planctl new plans/{}.json --from {0}",
-            show::safe(id)
-        ));
+        show::say(&format!("help: {help}"));
     }
     Ok(Source::new(format!("{id}.md"), written.text))
 }
