@@ -44,6 +44,9 @@ pub enum Next {
         /// Says how.
         #[serde(default, skip_serializing_if = "Starting::is_usual")]
         how: Starting,
+        /// The worker that serves every role, where one was named for the run before: `claude`, `exec:./work.sh`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
     },
     /// Start a run in the workspace itself, in place of a worktree.
     StartRunHere,
@@ -192,12 +195,17 @@ impl Starting {
 impl Next {
     /// Starts a run of a plan.
     pub fn start(plan: impl Into<String>) -> Next {
-        Next::StartRun { plan: plan.into(), how: Starting::Usual }
+        Next::StartRun { plan: plan.into(), how: Starting::Usual, worker: None }
     }
 
     /// Starts another run of a plan.
     pub fn start_again(plan: impl Into<String>) -> Next {
-        Next::StartRun { plan: plan.into(), how: Starting::Again }
+        Next::start_again_with(plan, None)
+    }
+
+    /// Starts another run of a plan with the worker that was named for the run before.
+    pub fn start_again_with(plan: impl Into<String>, worker: Option<String>) -> Next {
+        Next::StartRun { plan: plan.into(), how: Starting::Again, worker }
     }
 
     /// Approves a plan.

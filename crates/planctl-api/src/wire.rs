@@ -73,8 +73,8 @@ pub use plans::{
 pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use run_page::{PictureView, RunPage, StepTally};
 pub use runs::{
-    BeforeView, EventLine, LockView, PlanFileList, PlanFileView, RunList, RunState, RunSummary, RunView,
-    StepName, StepState, StepView, UnreadRun, WaitingOn, WorkedOnBy,
+    BeforeView, EventLine, HolderView, LockView, PlanFileList, PlanFileView, RunList, RunState, RunSummary,
+    RunView, StepName, StepState, StepView, UnreadRun, WaitingOn, WorkedOnBy,
 };
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,

@@ -36,8 +36,8 @@ use crate::runs::plan_file::PlanFile;
 use crate::runs::shown::Shown;
 use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
-    DayBudgetView, EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, SpentToday,
-    SpentView, StepState, StepView, UnreadRun, moment, usd,
+    DayBudgetView, EventLine, HolderView, OutputView, Paged, PromptList, RunList, RunSummary, RunView,
+    SpentToday, SpentView, StepState, StepView, UnreadRun, moment, usd,
 };
 
 /// Within how many lines of its history a run has begun.
@@ -134,7 +134,9 @@ impl Services {
             None => (None, None),
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
-        let worked_on_by = Presence::of(&self.server_node)?.worker_on(shown).await?;
+        let presence = Presence::of(&self.server_node)?;
+        let worked_on_by = presence.worker_on(&shown.view, &shown.settings).await?;
+        let holder = self.holder_of(shown, &presence).await?;
         let reason = self.reason_of(shown).await?;
         let day_budgets = self.day_budgets(&[shown]).await?;
         Ok(RunView {
@@ -143,9 +145,32 @@ impl Services {
             approved_by,
             approved_at,
             worked_on_by,
+            holder,
             day_budgets,
             ..view
         })
+    }
+
+    /// Returns where the run stands that has the workspace for which a queued one waits.
+    async fn holder_of(
+        &self,
+        shown: &Shown,
+        presence: &Presence,
+    ) -> Result<Option<HolderView>, ServiceError> {
+        if shown.ahead.is_none() {
+            return Ok(None);
+        }
+        let Some(row) = self.server_node.holder_before(&shown.view.run).await? else { return Ok(None) };
+        // A holder that does not read keeps nobody from seeing those behind it.
+        let Some(Ok(holder)) = self.shown_each(vec![row], Records::Open).await?.pop() else {
+            return Ok(None);
+        };
+        Ok(Some(HolderView {
+            run: holder.view.run.name.clone(),
+            state: holder.state(),
+            waiting_on: holder.waiting_on(),
+            worked_on_by: presence.worker_on(&holder.view, &holder.settings).await?,
+        }))
     }
 
     /// Returns the budgets of the day that runs have; none is read where no run has any.
@@ -226,7 +251,7 @@ impl Services {
             }
         }
         for shown in &shown_runs {
-            let worked_on_by = presence.worker_on(shown).await?;
+            let worked_on_by = presence.worker_on(&shown.view, &shown.settings).await?;
             runs.push(RunSummary { worked_on_by, ..shown.summary() });
         }
         let day_budgets = self.day_budgets(&newest_of_each_workspace(&shown_runs)).await?;

@@ -49,7 +49,8 @@ pub(crate) const SET_SERVED_ITEMS: &str = "update items i \
 pub(crate) const OUTSTANDING: &str = "select r.status = 'ended' or coalesce(bool_or(i.state <> 'ready' \
        or i.lane = 'harness' and not (i.available_at > clock_timestamp() + interval '1 year' \
          and exists (select from sub_plans c join runs w on w.id = c.run \
-           where c.item = i.id and w.status <> 'ended'))), false) as is_moving, \
+           where c.item = i.id and w.status <> 'ended'))), false) \
+       or exists (select from timers t where t.run = $1 and t.at <= clock_timestamp()) as is_moving, \
      array_remove(array_agg(distinct case when i.lane = 'agent' and i.state = 'ready' then i.target end), null) as wanted \
      from runs r left join items i on i.run = r.id where r.id = $1 group by r.status";
 
@@ -67,7 +68,8 @@ pub struct Unproved {
 /// The items of a run that are out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outstanding {
-    /// Says that it moves without a person: somebody has something in hand, or the harness has something to do, or it is over.
+    /// Says that it moves without a person: somebody has something in hand, or the harness has something to do, or a timer is due, or
+    /// it is over.
     /// A sub-plan that is under way is none of these, once the run around it was told how it stands.
     pub is_moving: bool,
     /// The roles of which work waits that nobody has claimed.

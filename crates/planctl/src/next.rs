@@ -26,12 +26,13 @@ pub fn words(next: &Next) -> String {
         Next::CheckGraph { plan } => format!("planctl graph check {}", shell_word(plan)),
         Next::DiffPlan { plan } => format!("planctl diff {}", shell_word(plan)),
         Next::ApprovePlan { plan } => format!("planctl approve {}", shell_word(plan)),
-        Next::StartRun { plan, how } => {
+        Next::StartRun { plan, how, worker } => {
             let plan = shell_word(plan);
+            let worker = worker.as_deref().map(worker_flag).unwrap_or_default();
             match how {
-                Starting::Usual => format!("planctl run {plan}"),
-                Starting::Again => format!("planctl run --again {plan}"),
-                Starting::Approved => format!("planctl run {plan} --approve"),
+                Starting::Usual => format!("planctl run {plan}{worker}"),
+                Starting::Again => format!("planctl run --again {plan}{worker}"),
+                Starting::Approved => format!("planctl run {plan} --approve{worker}"),
             }
         }
         Next::StartRunHere => "planctl run --workspace shared".to_owned(),
@@ -93,6 +94,14 @@ pub fn words(next: &Next) -> String {
     }
 }
 
+/// Returns the flag that has a worker serve every role.
+fn worker_flag(worker: &str) -> String {
+    match worker.strip_prefix("exec:") {
+        Some(command) => format!(" --exec {}", shell_word(command)),
+        None => format!(" --agent {}", shell_word(worker)),
+    }
+}
+
 /// Returns the command that starts a worker beside the daemon.
 pub fn start_worker(role: &str) -> String {
     format!("planctl worker run --role {} --exec CMD", shell_word(role))
@@ -134,13 +143,16 @@ mod tests {
     fn a_next_step_is_a_command_that_can_be_typed() {
         let accept = Next::AcceptFiles {
             files: vec!["tests/a b.rs@12ab".to_owned(), "c@34cd".to_owned()],
-            with: Box::new(Next::StartRun { plan: "a.md".to_owned(), how: Starting::Approved }),
+            with: Box::new(Next::StartRun { plan: "a.md".to_owned(), how: Starting::Approved, worker: None }),
         };
         assert_eq!(
             words(&accept),
             "put them back, or, where you mean them: planctl run a.md --approve \
              --accept-changed 'tests/a b.rs@12ab' --accept-changed c@34cd"
         );
+        let again = |worker: &str| words(&Next::start_again_with("a.md", Some(worker.to_owned())));
+        assert_eq!(again("exec:./a b"), "planctl run --again a.md --exec './a b'");
+        assert_eq!(again("claude"), "planctl run --again a.md --agent claude");
         let worker = |named: Option<&str>| Next::UseApprovedWorker {
             plan: "a.md".to_owned(),
             approved: "exec:./a b".to_owned(),

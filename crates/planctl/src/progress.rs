@@ -2,7 +2,7 @@
 
 mod picture;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use planctl_api::wire::{EventLine, RunView, StepState};
 use planctl_server::Activity;
@@ -41,8 +41,6 @@ pub struct Progress {
     gates: HashMap<String, Gate>,
     /// The last attempt of a node whose contract did not pass, in words: the story that the end of a run tells.
     failed: HashMap<String, String>,
-    /// Nodes whose work went out.
-    entered: HashSet<String>,
     /// A node that was entered, and its line, which is dropped if the node waits: a question to a person is not work.
     begins: Option<(String, String)>,
     /// The name of the run that was drawn last.
@@ -69,7 +67,6 @@ impl Progress {
             drawing: Drawing::default(),
             gates: HashMap::new(),
             failed: HashMap::new(),
-            entered: HashSet::new(),
             begins: None,
             run: None,
             attention: Attention::default(),
@@ -223,33 +220,23 @@ impl Progress {
         let is_step = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_digit());
         let attempt =
             line.attempt.map(u64::from).or_else(|| line.data.get("attempt")?.as_u64()).filter(|n| *n > 0);
-        if line.event == "node_entered" {
-            // Without an attempt there is no work.
+        if line.event == "node_entered" || line.event == "node_settled" && !is_step {
+            // Without an attempt there is no work: the start and passages are entered and settle too, which tells a person nothing.
             attempt?;
-            self.entered.insert(node.clone());
         }
-        if line.event == "node_settled" && !is_step && !self.entered.contains(&node) {
-            // The start and passages settle too; that tells a person nothing.
-            return None;
-        }
+        // The ask that holds a run before its first node is about its plan.
+        let is_of_plan = matches!(line.event.as_str(), "ask_opened" | "ask_answered");
         let what = self.words(line, &node)?;
         let mut text = time;
         if is_step {
             text.push_str(&format!(" step={node}"));
-        } else if self.entered.contains(&node) || Self::is_of_graphs(line) {
+        } else if !(node.is_empty() || is_of_plan && attempt.is_none()) {
             text.push_str(&format!(" node={}", show::safe(&node)));
         }
         if let Some(attempt) = attempt {
             text.push_str(&format!(" attempt={attempt}"));
         }
         Some(format!("{text} {what}"))
-    }
-
-    /// Says whether an event is one of nodes at which nobody works.
-    fn is_of_graphs(line: &EventLine) -> bool {
-        let known =
-            ["node_decided", "branches_joined", "goal_unmet", "checkpoint_saved", "checkpoint_restored"];
-        known.contains(&line.event.as_str())
     }
 
     fn words(&self, line: &EventLine, node: &str) -> Option<String> {

@@ -227,6 +227,61 @@ fn n3_a_sub_plan_asks_for_its_own_approval_and_the_run_around_it_waits() {
 }
 
 #[test]
+fn a_sub_plan_that_changed_while_it_asked_is_rejected_and_the_refusal_says_so() {
+    let fixture = nested("");
+    assert_eq!(fixture.planctl(&outer(NESTED_WORK)).code, 3);
+    fixture.write("inner.md", &INNER.replace("Do the inner part", "Do it all"));
+    assert_eq!(fixture.planctl(&["approve", "inner.md"]).code, 0);
+    let ask = fixture.ask();
+    let said = fixture.planctl(&["approvals", "approve", &ask]);
+    assert_eq!(said.code, 5, "{said:?}");
+    let how = "reject it, then answer what outer-1 asks with `revise`, approve outer.dot anew";
+    assert!(
+        said.err.contains(how) && said.err.contains(&format!("planctl approvals reject {ask}")),
+        "{said:?}"
+    );
+    assert_eq!(fixture.planctl(&["approvals", "reject", &ask]).code, 0);
+    assert_eq!(fixture.planctl(&["resume", "outer-1", "--no-wait"]).code, 3);
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&["approve", "outer.dot"]).code, 0);
+    assert_eq!(fixture.planctl(&["resume", "outer-1", "--no-wait"]).code, 3);
+    assert_eq!(
+        fixture.planctl(&["approvals", "approve", &fixture.ask()]).code,
+        0,
+        "it is asked about as it is now"
+    );
+    let said = fixture.planctl(&["resume", "outer-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn a_sub_plan_that_is_not_needed_ends_with_the_run_around_it() {
+    let fixture = Fixture::new();
+    let asks = |question: &str| {
+        format!(
+            "digraph kid {{ start [shape=Mdiamond]; done [shape=Msquare]; q [shape=hexagon, label=\"{question}?\"]\n\
+             start -> q; q -> done [label=\"[Y] Yes\"] }}\n"
+        )
+    };
+    fixture.write("one.dot", &asks("One")).write("two.dot", &asks("Two"));
+    fixture.write(
+        "par.dot",
+        "digraph par { start [shape=Mdiamond]; done [shape=Msquare]\n\
+         both [shape=component, join_policy=first_success]; meet [shape=tripleoctagon]\n\
+         a [shape=house, stack.child_dotfile=\"one.dot\", stack.child_approval=inherit]\n\
+         b [shape=house, stack.child_dotfile=\"two.dot\", stack.child_approval=inherit]\n\
+         start -> both; both -> a -> meet; both -> b -> meet; meet -> done }\n",
+    );
+    assert_eq!(fixture.planctl(&["run", "par.dot", "--approve", "--no-wait"]).code, 3);
+    let asks = fixture.json(&["approvals", "ls", "--run", "one-1", "--json"]);
+    let ask = asks["asks"][0]["id"].to_string();
+    assert_eq!(fixture.planctl(&["approvals", "choose", &ask, "Yes"]).code, 0);
+    let said = fixture.planctl(&["resume", "par-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.json(&["status", "two-1", "--json"])["state"], "cancelled");
+}
+
+#[test]
 fn last_is_the_run_that_a_person_began_and_none_within_it() {
     let fixture = nested("");
     assert_eq!(fixture.planctl(&outer(NESTED_WORK)).code, 3);

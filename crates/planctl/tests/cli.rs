@@ -107,8 +107,12 @@ mod workers;
 #[path = "cli/worked_on.rs"]
 mod worked_on;
 
+#[path = "cli/queued.rs"]
+mod queued;
 #[path = "cli/runs.rs"]
 mod runs;
+#[path = "cli/taken_up.rs"]
+mod taken_up;
 
 #[path = "cli/pace.rs"]
 mod pace;

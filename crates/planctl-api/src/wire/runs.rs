@@ -203,6 +203,9 @@ pub struct RunView {
     /// The process that works on it, or does as soon as there is something to do; `null` where there is none, and of runs that are over.
     #[serde(default)]
     pub worked_on_by: Option<WorkedOnBy>,
+    /// Where the run stands that has the workspace for which this one waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<HolderView>,
     /// The amounts that it has used.
     pub spent: SpentView,
     /// The limits of the run; `null` parts have no limit.
@@ -363,6 +366,37 @@ impl WaitingOn {
     /// Says that a person's answer is waited for.
     pub fn is_for_people(&self) -> bool {
         self.id.is_some() || self.kind == "revision" || self.kind == "worktree"
+    }
+}
+
+/// The run that has the workspace for which another one waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct HolderView {
+    /// Its name.
+    pub run: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// The thing that it waits for.
+    pub waiting_on: Option<WaitingOn>,
+    /// The process that works on it, or does as soon as there is something to do; `null` where there is none.
+    pub worked_on_by: Option<WorkedOnBy>,
+}
+
+impl HolderView {
+    /// Returns the ask without whose answer it does not go on.
+    pub fn ask(&self) -> Option<u64> {
+        self.waiting_on.as_ref().filter(|_| self.state == RunState::Waiting)?.id
+    }
+
+    /// Says that it would go on and nobody is there to work on it.
+    pub fn is_left_alone(&self) -> bool {
+        self.state == RunState::Running && self.worked_on_by.is_none()
+    }
+
+    /// Says that it does not go on before a person does something.
+    pub fn is_for_people(&self) -> bool {
+        self.ask().is_some() || self.is_left_alone()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use planctl_engine::{RunId, RunStatus};
-use planctl_store::RunRow;
+use planctl_store::{Records, RunRow};
 use tokio::sync::mpsc;
 
 use crate::daemon::loops::agents::Served;
@@ -25,6 +25,7 @@ use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
 use crate::runs::shown::{run_state, worktree_trouble};
+use crate::runs::worked_on::Presence;
 use planctl_api::wire::RunState;
 
 /// How many agents work at once: as many as a plan may want (`parallel`).
@@ -118,6 +119,10 @@ impl ServerNode {
         }
         self.clear_worked_on()?;
         let end = end?;
+        if !is_asked {
+            // A run within it that is not needed any more may have begun at its last step.
+            self.sweep_sub_plans(&mut SweepReport::default()).await?;
+        }
         for run in family.all() {
             self.mark_now(run).await?;
         }
@@ -258,14 +263,28 @@ impl ServerNode {
         }
         match self.admit(row).await? {
             None => Ok(false),
-            Some(holder) => self.is_held(row, &holder).await,
+            Some(_) => self.is_held(row).await,
         }
     }
 
-    /// Says whether a run that has the workspace waits for a person, so that those behind it do too.
-    async fn is_held(&self, behind: &RunRow, holder: &str) -> Result<bool, ServiceError> {
-        let row = self.store.find_run(holder, Some(behind.workspace)).await?;
-        Ok(row.head.status == RunStatus::Active && row.head.out == 0)
+    /// Says whether the run that has the workspace waits for others than the process that works on it, or nobody works on it, so that
+    /// those behind it wait too.
+    async fn is_held(&self, behind: &RunRow) -> Result<bool, ServiceError> {
+        let Some(holder) = self.holder_before(behind).await? else { return Ok(false) };
+        let settings = RunSettings::of(&holder)?;
+        let rows = self.with_those_within(holder.clone()).await?;
+        let Some(Ok(view)) = self.store.run_views(vec![holder], Records::Open).await?.pop() else {
+            return Ok(false);
+        };
+        if Presence::of(self)?.worker_on(&view, &settings).await?.is_none() {
+            return Ok(true);
+        }
+        for row in &rows {
+            if row.head.status == RunStatus::Active && !self.waits_for_others(row).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Says whether only others can move an active run on: a person, or a worker of a role that nobody here serves.

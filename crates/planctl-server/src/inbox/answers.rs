@@ -283,6 +283,17 @@ impl Services {
     ) -> Result<HandedIn, ServiceError> {
         let run = self.store.run(row.run).await?;
         let plan = self.store.plan(run.plan).await?;
+        if let Some(around) = run.around.as_ref().filter(|_| plan.digest != run.revision) {
+            let around = self.store.run(around.run).await?;
+            return Err(ServiceError::Conflict {
+                what: format!(
+                    "approve {}: {} has changed since it was handed in; reject it, then answer what {} asks with `revise`, approve {} \
+                     anew, and it begins the plan as it is then",
+                    run.name, run.plan_path, around.name, around.plan_path
+                ),
+                next: Next::AnswerAsk { ask: row.number.unsigned_abs(), answers: vec!["reject".to_owned()] },
+            });
+        }
         if plan.digest != run.revision {
             return Err(ServiceError::Conflict {
                 what: format!("approve {}: its plan has changed since it was handed in", run.name),

@@ -12,6 +12,7 @@ use planctl_store::{RunRow, StoreError};
 use crate::node::quarantine::SweepReport;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::start::{refuse_missing_programs, refuse_other_worker, settings_json};
+use crate::runs::plan_file::PlanFile;
 use crate::runs::settings::RunSettings;
 
 impl Services {
@@ -87,7 +88,7 @@ impl Services {
             }),
             RunStatus::Ended { end: End::Done | End::Cancelled } => Err(ServiceError::Conflict {
                 what: format!("resume {}: it is over", row.name),
-                next: Next::start_again(&row.plan_path),
+                next: again(&row)?,
             }),
         }
     }
@@ -155,6 +156,7 @@ impl Services {
     /// [`ServiceError::Conflict`] where it is over already, and those of the store.
     pub async fn cancel(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
         let row = self.store.run(run).await?;
+        let again = again(&row)?;
         let repeated = match row.head.status {
             RunStatus::Ended { end: End::Cancelled } => true,
             RunStatus::Ended { .. } => {
@@ -192,7 +194,7 @@ impl Services {
             ask: None,
             decision: "cancel".to_owned(),
             by: self.caller.actor.to_string(),
-            next: Some(Next::start_again(&row.plan_path)),
+            next: Some(again),
             repeated,
             voted: None,
         })
@@ -205,15 +207,30 @@ impl Services {
         {
             return Ok(());
         }
+        let is_over = matches!(run.head.status, RunStatus::Ended { .. });
         let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
         let config = self.caller.config.digest_in(&folder);
         match self.store.approval_for(run.plan, &run.revision, &config).await? {
             Some(approval) => self.bind_approval(run.id, &approval, &sub_plans).await,
+            // An approval of the plan as it is would be of another text than the run's.
+            None if is_over && self.is_text_changed(run).await? => Err(ServiceError::Conflict {
+                what: format!(
+                    "resume {}: its approval no longer holds, and {} is not the text any more that it runs",
+                    run.name, run.plan_path
+                ),
+                next: Next::start(&run.plan_path),
+            }),
             None => Err(ServiceError::Conflict {
                 what: format!("resume {}: its approval no longer holds", run.name),
                 next: Next::approve(&run.plan_path),
             }),
         }
+    }
+
+    /// Says whether a plan's file, or the text that was handed in last, is another than the one that a run runs by.
+    async fn is_text_changed(&self, run: &RunRow) -> Result<bool, ServiceError> {
+        Ok(self.store.plan(run.plan).await?.digest != run.revision
+            || self.server_node.look_at_plan_file(run).await? == PlanFile::Changed)
     }
 
     /// Notes something else that serves a run's roles.
@@ -253,6 +270,12 @@ impl Services {
             }),
         }
     }
+}
+
+/// Returns the step that starts another run of a run's plan, with the same worker.
+fn again(run: &RunRow) -> Result<Next, ServiceError> {
+    let worker = RunSettings::of(run)?.worker.map(|worker| worker.to_string());
+    Ok(Next::start_again_with(&run.plan_path, worker))
 }
 
 fn already_over(run: &RunRow) -> ServiceError {

@@ -387,7 +387,7 @@ impl Services {
                 }
             }
         };
-        let with = Next::StartRun { plan: checked.path.clone(), how: Starting::Approved };
+        let with = Next::StartRun { plan: checked.path.clone(), how: Starting::Approved, worker: None };
         let unnamed = Unnamed::Refuse(with);
         let baseline = self.baseline_of_checked((plan.id, None), checked, &now, &given, &unnamed).await?;
         let config = self.caller.config.approved_in(&folder);

@@ -407,10 +407,16 @@ impl ServerNode {
     /// As [`sweep_once`](ServerNode::sweep_once).
     pub(crate) async fn sweep_sub_plans(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
         self.store.wake_parent_runs().await?;
-        for run in self.store.orphaned_sub_plans(&self.quarantine().runs(), LEFT_AT_ONCE).await? {
-            self.run_contained(run, self.end_left(run), report).await?;
+        loop {
+            let mut has_ended = false;
+            for run in self.store.orphaned_sub_plans(&self.quarantine().runs(), LEFT_AT_ONCE).await? {
+                has_ended |= self.run_contained(run, self.end_left(run), report).await?;
+            }
+            // Runs within one that ended are left by it in turn.
+            if !has_ended {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Ends a run for which nobody waits any more.

@@ -401,6 +401,7 @@ impl Shown {
             pace_level: self.level().word().to_owned(),
             waiting_on: self.waiting_on(),
             worked_on_by: None,
+            holder: None,
             spent: self.spent(),
             budget: row.head.budget.into(),
             day_budgets: Vec::new(),

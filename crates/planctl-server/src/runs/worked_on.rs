@@ -11,13 +11,13 @@ use std::time::Duration;
 use planctl_api::wire::WorkedOnBy;
 use planctl_config::Agent;
 use planctl_engine::{Graph, Role, RunId, RunStatus, Work};
-use planctl_store::{OpenItem, Page, Store};
+use planctl_store::{Ahead, OpenItem, Page, RunRow, RunView, Store};
 use tokio::sync::OnceCell;
 
 use crate::node::instance;
 use crate::node::services::{ServiceError, Services};
 use crate::node::{Daemon, ServerNode};
-use crate::runs::shown::Shown;
+use crate::runs::settings::RunSettings;
 
 /// How long a worker counts as there after it asked for work.
 pub(crate) const ONLINE: Duration = Duration::from_secs(60);
@@ -48,8 +48,12 @@ impl Presence {
     }
 
     /// Says who works on a run.
-    pub(super) async fn worker_on(&self, shown: &Shown) -> Result<Option<WorkedOnBy>, ServiceError> {
-        let run = &shown.view.run;
+    pub(crate) async fn worker_on(
+        &self,
+        view: &RunView,
+        settings: &RunSettings,
+    ) -> Result<Option<WorkedOnBy>, ServiceError> {
+        let run = &view.run;
         if matches!(run.head.status, RunStatus::Ended { .. }) {
             return Ok(None);
         }
@@ -59,13 +63,13 @@ impl Presence {
         if run.host != self.host {
             return Ok(Some(WorkedOnBy::Elsewhere));
         }
-        if shown.settings.worker == Some(Agent::Session) {
+        if settings.worker == Some(Agent::Session) {
             return Ok(Some(WorkedOnBy::Session));
         }
-        let agent_items = || shown.view.items.iter().filter_map(|item| Some((item, role_of(item)?)));
+        let agent_items = || view.items.iter().filter_map(|item| Some((item, role_of(item)?)));
         let daemon_does = |daemon: Daemon| {
-            let serves = |role: &Role| daemon.serves_all || shown.is_served(role.as_str());
-            let has_gates = shown.view.items.iter().any(|item| matches!(item.work, Work::Harness { .. }));
+            let serves = |role: &Role| daemon.serves_all || settings.serves(role, &run.plan_path);
+            let has_gates = view.items.iter().any(|item| matches!(item.work, Work::Harness { .. }));
             has_gates || agent_items().next().is_none() || agent_items().any(|(_, role)| serves(role))
         };
         if self.daemon.is_some_and(daemon_does) {
@@ -76,7 +80,7 @@ impl Presence {
             let holder = item.instance.as_deref().filter(|_| item.is_leased && !is_lapsed);
             holder.is_some_and(|holder| !instance::is_gone(&self.state_dir, holder, true))
         };
-        if shown.view.items.iter().any(|item| is_held(&item)) {
+        if view.items.iter().any(|item| is_held(&item)) {
             return Ok(Some(WorkedOnBy::Worker));
         }
         // Workers reach work through a daemon, and contracts are run by one.
@@ -101,6 +105,22 @@ fn role_of(item: &OpenItem) -> Option<&Role> {
     match &item.work {
         Work::Agent { role, .. } => Some(role),
         Work::Harness { .. } | Work::Human { .. } => None,
+    }
+}
+
+impl ServerNode {
+    /// Returns the active run that has the workspace for which a queued one waits, be it behind others that are queued.
+    pub(crate) async fn holder_before(&self, queued: &RunRow) -> Result<Option<RunRow>, ServiceError> {
+        let mut behind = queued.id;
+        // Each has its turn before the last, so this comes to an end.
+        while let Some(Ahead { run, is_ending: false }) = self.store().waits_for(behind).await? {
+            let row = self.store().find_run(&run, Some(queued.workspace)).await?;
+            if row.head.status == RunStatus::Active {
+                return Ok(Some(row));
+            }
+            behind = row.id;
+        }
+        Ok(None)
     }
 }
 

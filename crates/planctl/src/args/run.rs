@@ -221,9 +221,9 @@ pub enum RunVerb {
     },
     /// Continues a run where it stands
     Resume {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
-        #[arg(default_value = "@last", add = completing::run())]
-        run: String,
+        /// The run: its name, the beginning of it, `@last`, or a plan's path [default: the newest, or the one that it waits for]
+        #[arg(add = completing::run())]
+        run: Option<String>,
         /// The agent that serves every role from here on.
         #[command(flatten)]
         worker: WorkerFlags,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_api::wire::EventLine;
+use planctl_api::wire::{EventLine, HolderView, RunState, RunView, WaitingOn};
 use planctl_server::{LiveActivity, RunLoopEnd, RunLoopOptions};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -29,6 +29,16 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// How many times it is looked at for what is in its worktree.
 const LOOKS_AFTER_END: u32 = 25;
+
+/// Says whether a run stands still until a person does something: for itself, or for the run that has the workspace.
+fn waits_for_people(view: &RunView) -> bool {
+    if view.state == RunState::Queued {
+        return view.holder.as_ref().is_some_and(HolderView::is_for_people);
+    }
+    // One branch may ask while another is worked on.
+    let is_moving = view.state == RunState::Running && view.worked_on_by.is_some();
+    !is_moving && view.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people)
+}
 
 impl Client {
     /// Works a run's items in this process, or waits while a daemon does, until it ends, waits for a person and
@@ -82,8 +92,7 @@ impl Client {
                 tokio::time::sleep(LOOK).await;
                 continue;
             }
-            let waits = view.waiting_on.as_ref().is_some_and(|on| on.is_for_people());
-            if no_wait && waits {
+            if no_wait && waits_for_people(&view) {
                 return Ok(Outcome::Waiting);
             }
             self.wait_for_news(handle, since, LOOK_AGAIN).await?;

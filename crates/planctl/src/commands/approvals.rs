@@ -112,13 +112,14 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
         None => None,
     };
     let mut list = client.asks(run).await?;
+    let all = list.asks.len();
     list.asks.retain(|ask| filter.kind.as_ref().is_none_or(|kind| ask.kind == *kind));
     if is_json {
         show::print_json(&list)?;
         return Ok(Exit::Yes);
     }
     if list.asks.is_empty() {
-        show::print("nothing waits for you, in any folder\n")?;
+        show::print(&nothing_waits(&filter, all))?;
         return Ok(Exit::Yes);
     }
     let now = client::now_unix_seconds();
@@ -149,6 +150,20 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
     header.extend(has_others.then_some("WORKSPACE"));
     show::print(&show::list(&header, rows.collect()))?;
     Ok(Exit::Yes)
+}
+
+/// Says that no ask waits that is wanted, and how many others of the run, or of all, do.
+fn nothing_waits(filter: &AskFilter, others: usize) -> String {
+    if filter.run.is_none() && filter.kind.is_none() {
+        return "nothing waits for you, in any folder\n".to_owned();
+    }
+    let what = filter.kind.as_ref().map_or("nothing".to_owned(), |kind| format!("no {}", show::safe(kind)));
+    let of_run = filter.run.as_ref().map(|run| format!(" of {}", show::safe(run))).unwrap_or_default();
+    let others = match others {
+        0 => String::new(),
+        others => format!("; {others} of other kinds: planctl approvals"),
+    };
+    format!("{what}{of_run} waits for you{others}\n")
 }
 
 /// Says in how long a rule answers an ask, and how.

@@ -8,6 +8,7 @@ use planctl_view::Form;
 use super::Context;
 use super::run::until_stopped;
 use super::standing::next_of;
+use super::work::waiting_line;
 use crate::client::{self, Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
@@ -143,7 +144,9 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let own = view.next.as_ref().map(|next| show::safe_block(&next::words(next)));
     let next = own.or_else(|| next_of(&run).filter(|_| step.is_none() || is_open(&view.step)));
     let next = next.map(|next| format!("{} {next}\n", styled(BOLD, "next:")));
-    let text = [stopped.unwrap_or_default(), draw_why(&view), next.unwrap_or_default()].concat();
+    let waits = waiting_line(&run).filter(|_| run.state == RunState::Queued);
+    let waits = waits.map(|line| format!("  {line}\n")).unwrap_or_default();
+    let text = [stopped.unwrap_or_default(), draw_why(&view), waits, next.unwrap_or_default()].concat();
     show::print(&show::folded(&text))?;
     Ok(Exit::Yes)
 }

@@ -102,7 +102,7 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
                 Some(step) => Begins::AtStep(step),
                 None => Begins::WhereItStands,
             };
-            super::run::resume(context, &run, worker.worker(), no_wait, auto_answer, begins).await
+            super::run::resume(context, run.as_deref(), worker.worker(), no_wait, auto_answer, begins).await
         }
         RunVerb::Pause { run, note } => pause(context, &run, note.as_deref()).await,
         RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,

@@ -9,6 +9,7 @@ use planctl_harness::ReplicaLimits;
 use planctl_server::probe::{Rechecked, candidates_of};
 
 use super::Context;
+use super::standing::again;
 use crate::checking::Prober;
 use crate::client::{Client, Handle};
 use crate::failure::{Exit, Failure};
@@ -35,7 +36,7 @@ pub async fn first_regressed(
             show::run_state(view.state)
         );
         let next = match view.state.is_over() {
-            true => format!("planctl run {}", shell_word(&view.plan)),
+            true => again(&view.plan, view),
             false => format!("planctl pause {}", shell_word(&view.run)),
         };
         return Err(Failure::new(Exit::Conflict, message).next(next));

@@ -6,7 +6,7 @@ pub(super) mod end;
 use std::path::Path;
 
 use planctl_api::wire::calls::{Approving, Start};
-use planctl_api::wire::{RunView, WaitingOn};
+use planctl_api::wire::{HolderView, RunView, WaitingOn};
 use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
@@ -15,7 +15,7 @@ use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
 use super::plan::not_verified;
-use super::standing::exit_of;
+use super::standing::{again, exit_of};
 use super::work::{
     LOOK, Manner, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line, work,
 };
@@ -112,7 +112,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         }
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
-            context.say(&format!("{} planctl run --again {}", styled(BOLD, "next:"), name(file)));
+            let view = client.status(client.find(&run).await?).await?;
+            let again = again(&file.display().to_string(), &view);
+            context.say(&format!("{} {again}", styled(BOLD, "next:")));
             Ok(Exit::Yes)
         }
         How::NeedsApproval { run, ask, no_policy } => {
@@ -202,7 +204,7 @@ pub enum Begins {
 /// Takes a run up.
 pub async fn resume(
     context: &Context,
-    run: &str,
+    run: Option<&str>,
     worker: Option<Agent>,
     no_wait: bool,
     auto_answer: Option<bool>,
@@ -211,7 +213,10 @@ pub async fn resume(
     let manner = manner(context)?;
     isolation(context).await?;
     let client = Client::open(context).await?;
-    let handle = client.find(run).await?;
+    let handle = match run {
+        Some(run) => client.find(run).await?,
+        None => open_run(context, &client).await?,
+    };
     // The person who started the run said it for all of it; a word at this command counts for this time.
     let before = client.status(handle).await?;
     let auto_answer = auto_answer.unwrap_or(before.auto_answer);
@@ -244,6 +249,20 @@ pub async fn resume(
         stop,
     )
     .await
+}
+
+/// Finds the run that `planctl resume` alone goes on with: the newest, or the one that has the workspace for which that one waits,
+/// where nobody works on it.
+async fn open_run(context: &Context, client: &Client) -> Result<Handle, Failure> {
+    let newest = client.find("@last").await?;
+    let view = client.status(newest).await?;
+    let Some(holder) = view.holder.filter(HolderView::is_left_alone) else { return Ok(newest) };
+    context.say(&format!(
+        "{} has the workspace for which {} waits, and is taken up",
+        show::safe(&holder.run),
+        show::safe(&view.run)
+    ));
+    client.find_in(&holder.run, &view.workspace).await
 }
 
 /// Awaits `work`, or returns the exit code of the signal that asks to stop first.

@@ -1,6 +1,7 @@
 //! Where a run stands, as an exit code and as the command to type next.
 
-use planctl_api::wire::{RunState, RunView, WaitingOn};
+use planctl_api::Next;
+use planctl_api::wire::{HolderView, RunState, RunView, WaitingOn};
 
 use crate::failure::Exit;
 use crate::next;
@@ -15,7 +16,11 @@ pub fn exit_of(view: &RunView) -> Exit {
         RunState::Cancelled => Exit::Cancelled,
         RunState::AwaitingApproval | RunState::Paused => Exit::Waiting,
         RunState::Waiting => waiting_exit(view.waiting_on.as_ref()),
-        RunState::Queued | RunState::Running => Exit::InProgress,
+        RunState::Queued => match &view.holder {
+            Some(holder) if holder.ask().is_some() => waiting_exit(holder.waiting_on.as_ref()),
+            Some(_) | None => Exit::InProgress,
+        },
+        RunState::Running => Exit::InProgress,
     }
 }
 
@@ -52,6 +57,9 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
             let approve = format!("planctl approve {plan}    (once the plan is changed)");
             Some(lines(&[format!("planctl resume {run}"), approve]))
         }
+        RunState::Queued if view.holder.as_ref().is_some_and(HolderView::is_for_people) => {
+            view.holder.as_ref().map(next_of_holder)
+        }
         RunState::Queued | RunState::Running => Some(match (lacking_role(view), &view.waiting_on) {
             (Some(role), _) => next::start_worker(role),
             // One branch asks while another is worked on.
@@ -59,6 +67,21 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
             (None, _) => follow_up_command(view),
         }),
     }
+}
+
+/// Returns what to type so that the run goes on that has the workspace.
+fn next_of_holder(holder: &HolderView) -> String {
+    let run = shell_word(&holder.run);
+    match holder.ask() {
+        Some(ask) => format!("planctl approvals show {ask}"),
+        None => lines(&[format!("planctl resume {run}"), format!("planctl cancel {run}")]),
+    }
+}
+
+/// Returns what starts another run of a run's plan, with the worker that was named for it.
+pub fn again(plan: &str, view: &RunView) -> String {
+    let worker = view.exec.as_ref().map(|command| format!("exec:{command}")).or_else(|| view.agent.clone());
+    next::words(&Next::start_again_with(plan, worker))
 }
 
 /// Returns the role that nobody serves while a run waits for it.

@@ -128,13 +128,14 @@ async fn work_shown(
                 if how.answers && !how.no_wait {
                     answer_choices(client, handle).await?;
                 }
-                if how.manner == Manner::Plain && !how.no_wait {
+                if how.manner == Manner::Plain {
                     looks += 1;
-                    if opened && answer_prompt.is_none() {
+                    if opened && answer_prompt.is_none() && !how.no_wait {
                         say_asks(client, handle).await?;
                         has_said_asks = true;
                     } else if looks == QUEUED_LOOKS {
-                        say_waiting(client, handle, has_said_asks || answer_prompt.is_some()).await?;
+                        let has_said_asks = has_said_asks || answer_prompt.is_some() || how.no_wait;
+                        say_waiting(client, handle, has_said_asks).await?;
                     }
                 }
                 if how.manner != Manner::Live && answer_prompt.is_none() {
@@ -243,14 +244,31 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
         (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))
         }
-        (RunState::Queued, _, Some(run), _) => {
-            Some(format!("waiting for run {}, which has the workspace", show::safe(run)))
-        }
+        (RunState::Queued, _, Some(run), _) => Some(
+            holder_line(view)
+                .unwrap_or_else(|| format!("waiting for run {}, which has the workspace", show::safe(run))),
+        ),
         (RunState::Running, _, _, Some(role)) if wait.kind == "worker" => {
             Some(format!("waiting for a worker of role {}: {}", show::safe(role), start_worker(role)))
         }
         _ => alone,
     }
+}
+
+/// Says why the run that has the workspace does not go on by itself, and what to type for that.
+fn holder_line(view: &RunView) -> Option<String> {
+    let holder = view.holder.as_ref()?;
+    let (shown, run) = (show::safe(&holder.run), shell_word(&holder.run));
+    if let Some(ask) = holder.ask() {
+        return Some(format!(
+            "run {shown} has the workspace, and waits for you: planctl approvals show {ask}"
+        ));
+    }
+    let alone = format!(
+        "run {shown} has the workspace, and {}: planctl resume {run}, or planctl cancel {run}",
+        show::LEFT_ALONE
+    );
+    holder.is_left_alone().then_some(alone)
 }
 
 /// Tells once what a run waits for, as soon as that is no passing thing.

@@ -69,6 +69,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         pace_level: "primary".into(),
         waiting_on: None,
         worked_on_by: Some(WorkedOnBy::Run),
+        holder: None,
         spent: SpentView::default(),
         budget: BudgetView::default(),
         day_budgets: Vec::new(),
@@ -134,6 +135,22 @@ fn a_question_to_a_person_and_what_waits_is_no_work_that_is_out() {
     progress.lines(&entered("3"));
     let reported = line("agent.reported", "3", json!({}));
     assert_eq!(progress.lines(&reported), [out, "12:04:31 step=3 work=reported"]);
+}
+
+#[test]
+fn a_node_of_a_graph_is_named_whether_or_not_it_was_seen_to_begin() {
+    let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
+    let reported = progress.plain(&line("agent.reported", "build", json!({"attempt": 1}))).unwrap();
+    assert!(reported.starts_with("12:04:31 node=build attempt=1 work=reported"), "{reported}");
+    let settled = |node: &str, data| line("node_settled", node, data);
+    let passed = progress.plain(&settled("build", json!({"attempt": 1, "outcome": "passed"})));
+    assert_eq!(passed.unwrap(), "12:04:31 node=build attempt=1 settled=passed");
+    assert_eq!(progress.plain(&settled("start", json!({"outcome": "passed"}))), None);
+    let conflict = json!({"attempt": 1, "kind": "escalation", "reason": "conflict"});
+    let asked = progress.plain(&line("ask_opened", "join-3", conflict)).unwrap();
+    assert_eq!(asked, "12:04:31 node=join-3 attempt=1 ask=escalation reason=conflict");
+    let plan = line("ask_opened", "start", json!({"kind": "plan", "reason": "submitted"}));
+    assert_eq!(progress.plain(&plan).unwrap(), "12:04:31 ask=plan reason=submitted");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use planctl_api::wire::{RunState, RunView, StepState, StepView, WorktreeView};
 
 use super::super::Context;
 use super::super::standing::{exit_of, follow_up_command, next_of};
-use super::super::work::Manner;
+use super::super::work::{Manner, waiting_line};
 use crate::failure::{Answer, Exit};
 use crate::show::{self, BOLD, CARE, GOOD, shell_word, styled};
 
@@ -49,6 +49,9 @@ pub(super) fn print_end(context: &Context, view: &RunView, question: Option<&str
     }
     if let Some(worktree) = view.worktree.as_ref().filter(|worktree| worktree.is_made) {
         text.push_str(&format!("  {}\n", worktree_line(worktree)));
+    }
+    if let Some(line) = waiting_line(view).filter(|_| view.state == RunState::Queued) {
+        text.push_str(&format!("  {line}\n"));
     }
     show::print(&text)?;
     if let Some(next) = next_of(view) {
