@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use planctl_api::wire::calls::TOKENS_MAX;
 use planctl_config::parse_duration;
 use planctl_lang::{budget_of, budget_words};
 
@@ -13,7 +14,11 @@ pub fn parse_tokens(text: &str) -> Result<u64, String> {
         None => text.strip_suffix(['m', 'M']).map_or((text, 1), |number| (number, 1_000_000)),
     };
     let tokens = parse_decimal(number, unit).ok_or("expected a number such as 2000, 100k or 1.5M")?;
-    if tokens == 0 { Err("must be more than zero".to_owned()) } else { Ok(tokens) }
+    match tokens {
+        0 => Err("must be more than zero".to_owned()),
+        1..=TOKENS_MAX => Ok(tokens),
+        _ => Err(format!("must be at most {TOKENS_MAX}")),
+    }
 }
 
 /// Reads a number of bytes: `1000`, `500M`, `8G`; units are powers of 1024.
@@ -82,6 +87,8 @@ mod tests {
         for wrong in ["", "x", "1e3", "-1", "1.2.3", "0", "99999999999999999999"] {
             assert!(parse_tokens(wrong).is_err() && parse_cost(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_tokens("1000000000M"), Ok(TOKENS_MAX));
+        assert!(parse_tokens("1000000001M").is_err() && parse_tokens("18446744073709551615").is_err());
         assert!(parse_cost("0.0000001").is_err());
         assert_eq!(parse_size("500M"), Ok(500 << 20));
         assert_eq!(parse_size("8GiB"), Ok(8 << 30));

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_api::wire::calls::{
-    AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, UsageCall,
+    AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, TOKENS_MAX,
+    UsageCall,
 };
 use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun, Report, Usage};
 use planctl_harness::Output;
@@ -144,9 +145,10 @@ fn completed(report: Report, outputs: &[Output]) -> CompleteCall {
 
 fn used(usage: Usage) -> UsageCall {
     UsageCall {
-        input_tokens: usage.input_tokens,
-        cached_input_tokens: usage.cached_input_tokens,
-        output_tokens: usage.output_tokens,
+        // An agent's own count may be nonsense, and its report still counts.
+        input_tokens: usage.input_tokens.min(TOKENS_MAX),
+        cached_input_tokens: usage.cached_input_tokens.min(TOKENS_MAX),
+        output_tokens: usage.output_tokens.min(TOKENS_MAX),
         cost_usd: usage.micro_usd.map(|micro| micro as f64 / 1e6),
         estimated: usage.estimated,
         model: usage.model,

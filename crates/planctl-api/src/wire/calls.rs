@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::DriftView;
 
-pub use answers::{AnswerCall, AnswerWord, OutOfBounds, RaiseCall, duration, micro_usd};
+pub use answers::{AnswerCall, AnswerWord, OutOfBounds, RaiseCall, TOKENS_MAX, duration, micro_usd, tokens};
 pub use items::{
     AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, CutOffCall, CutOffKind, FailCall, FailKind,
     HeartbeatView, LeftView, LogCall, NoteCall, ProfileView, SubscriptionView, UsageCall, WorkInput,

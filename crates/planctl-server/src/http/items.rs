@@ -213,9 +213,9 @@ fn usage_of(said: &UsageCall) -> Result<Usage, Problem> {
     let micro_usd = said.cost_usd.map(|cost| calls::micro_usd("cost_usd", cost)).transpose()?;
     refuse_long("usage.model", said.model.as_deref().unwrap_or_default(), LINE_CHARACTERS_MAX)?;
     Ok(Usage {
-        input_tokens: said.input_tokens,
-        cached_input_tokens: said.cached_input_tokens,
-        output_tokens: said.output_tokens,
+        input_tokens: calls::tokens("input_tokens", said.input_tokens)?,
+        cached_input_tokens: calls::tokens("cached_input_tokens", said.cached_input_tokens)?,
+        output_tokens: calls::tokens("output_tokens", said.output_tokens)?,
         micro_usd,
         model: said.model.clone(),
         estimated: said.estimated,

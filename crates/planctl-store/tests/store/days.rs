@@ -79,6 +79,34 @@ async fn p15_work_is_held_back_once_the_day_s_budget_is_used_up_and_goes_on_when
 }
 
 #[tokio::test]
+async fn p15_a_raise_or_a_limit_beyond_all_counting_holds_up_no_claim_of_the_machine() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    let most = u64::MAX;
+    limit(
+        &world,
+        run,
+        &format!(r#"{{"project": {{"tokens": 10}}, "host": {{"tokens": {most}}}, "zone": "UTC"}}"#),
+    )
+    .await;
+    used(&world, 10).await;
+    assert!(world.claim(run, "w").await.is_none());
+    assert!(is_spent(&tell(&world.store).await));
+    let item = held_item(&world.store, run).await.expect("a person is asked");
+    let by = Budget { tokens: Some(most), ..Budget::default() };
+    for (item, of) in [(item.as_str(), DayScope::Project), ("another", DayScope::Project)] {
+        let raise = DayRaise { run, item, of, by, person: "anna", note: None };
+        world.store.raise_day(raise).await.unwrap();
+    }
+    let days = world.store.days(&[run]).await.unwrap();
+    let limits: Vec<_> = days.iter().map(|(_, day)| day.limit.tokens).collect();
+    assert_eq!(limits, [Some(i64::MAX as u64); 2]);
+    assert!(allows(&tell(&world.store).await));
+    assert!(world.claim(run, "w").await.is_some());
+    world.assert_sound(run).await;
+}
+
+#[tokio::test]
 async fn p15_the_next_day_in_the_named_time_zone_lets_work_go_on_by_itself() {
     let world = world(1).await;
     let run = world.begun().await.id;

@@ -75,7 +75,13 @@ fn p23_b8_migrations_only_add() {
             .replace("drop trigger settings_are_final on run_settings", "")
             // Since 0037 the sums of usage tell estimated tokens, too. A trigger alone calls the function, and what earlier versions
             // write is summed as before.
-            .replace("create or replace function planctl_usage_is_told()", "")
+            .replace("create or replace function planctl_usage_is_told(", "")
+            // Since 0039 counts that no column holds are cut. To all that earlier versions got an answer for, the answer is the same.
+            .replace("create or replace function planctl_use_1(", "")
+            .replace("create or replace function planctl_run_uses(", "")
+            .replace("create or replace function planctl_run_within_used(", "")
+            .replace("create or replace function planctl_days_1(", "")
+            .replace("create or replace function planctl_spent_today_1(", "")
             // Since 0025 an ask may be of a draft. Earlier versions read asks together with their runs, and so see no others.
             .replace("alter column run drop not null", "")
             .replace("alter column node drop not null", "")

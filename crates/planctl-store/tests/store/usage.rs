@@ -75,6 +75,35 @@ async fn what_a_lease_used_that_came_to_nothing_is_charged_and_not_that_of_the_n
     assert!(world.store.audit(run.id).await.unwrap().is_empty());
 }
 
+/// Counts beyond those that the API takes may be stored by an earlier version: they are charged, and hold nothing up.
+#[tokio::test]
+async fn a_count_that_no_database_column_holds_is_charged_as_the_most_that_one_holds() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let most = Usage {
+        input_tokens: u64::MAX,
+        cached_input_tokens: u64::MAX,
+        output_tokens: u64::MAX,
+        micro_usd: Some(u64::MAX),
+        estimated: true,
+        tokens_estimated: true,
+        ..Usage::default()
+    };
+    for _ in 0..2 {
+        let work = work(&world, run.id).await;
+        assert!(note(&world, &work, &most).await);
+        world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
+        assert_eq!(spent(&world, &work).await.tokens, u64::MAX);
+    }
+    let workspace = world.store.run(run.id).await.unwrap().workspace;
+    for of in [Some(workspace), None] {
+        let used = world.store.spent_today("UTC", of).await.unwrap();
+        assert_eq!(used, (i64::MAX as u64, i64::MAX as u64));
+    }
+    world.store.apply(run.id, &human(Decision::Cancel), &person(None), None).await.unwrap();
+    assert!(world.store.audit(run.id).await.unwrap().is_empty());
+}
+
 #[tokio::test]
 async fn what_another_process_heard_is_charged_by_one_that_remembers_the_run() {
     let world = world(2).await;

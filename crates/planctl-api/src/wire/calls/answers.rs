@@ -112,7 +112,7 @@ impl AnswerWord {
             AnswerWord::Reassign { role } => Answer::Reassign { role: Role::new(role) },
             AnswerWord::Raise { by } => Answer::Raise {
                 by: Budget {
-                    tokens: by.tokens,
+                    tokens: by.tokens.map(|given| tokens("tokens", given)).transpose()?,
                     micro_usd: by.usd.map(|usd| micro_usd("usd", usd)).transpose()?,
                     time: by.seconds.map(|seconds| duration("seconds", seconds)).transpose()?,
                 },
@@ -131,6 +131,7 @@ impl AnswerWord {
 pub struct RaiseCall {
     /// Tokens, input and output together.
     #[serde(default)]
+    #[schemars(range(max = TOKENS_MAX))]
     pub tokens: Option<u64>,
     /// US dollars.
     #[serde(default)]
@@ -139,6 +140,9 @@ pub struct RaiseCall {
     #[serde(default)]
     pub seconds: Option<f64>,
 }
+
+/// The most tokens that a call names, or that a person types.
+pub const TOKENS_MAX: u64 = 1_000_000_000_000_000;
 
 /// The most money that a call names, in US dollars.
 const USD_MAX: f64 = 1e9;
@@ -153,6 +157,11 @@ pub struct OutOfBounds {
     field: &'static str,
     most: f64,
     found: f64,
+}
+
+/// Reads a number of tokens.
+pub fn tokens(field: &'static str, given: u64) -> Result<u64, OutOfBounds> {
+    within(field, given as f64, TOKENS_MAX as f64).map(|_| given)
 }
 
 /// Reads US dollars as the millionths in which they are counted.

@@ -7,6 +7,8 @@ use planctl_engine::{Circumstances, Fault, FaultKind, Hints, NodeId, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TOKENS_MAX;
+
 /// Claims an item.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -331,12 +333,15 @@ pub enum CutOffKind {
 pub struct UsageCall {
     /// Input tokens, cached ones included.
     #[serde(default)]
+    #[schemars(range(max = TOKENS_MAX))]
     pub input_tokens: u64,
     /// Input tokens that came from a cache.
     #[serde(default)]
+    #[schemars(range(max = TOKENS_MAX))]
     pub cached_input_tokens: u64,
     /// Output tokens.
     #[serde(default)]
+    #[schemars(range(max = TOKENS_MAX))]
     pub output_tokens: u64,
     /// US dollars, where they are known: at most 1000000000.
     #[serde(default)]

@@ -71,6 +71,10 @@ fn row_76_an_answer_holds_what_it_needs_and_nothing_else() {
         (r#"{"answer": "raise", "by": {"usd": 1}, "bogus": [1]}"#, "unknown field `bogus`"),
         (r#"{"answer": "raise", "by": {"usd": 1, "usd": 2}}"#, "duplicate field `usd`"),
         (r#"{"answer": "raise", "by": {"usd": -1}}"#, "`usd` is from 0 to 1000000000, found -1"),
+        (
+            r#"{"answer": "raise", "by": {"tokens": 18446744073709551615}}"#,
+            "`tokens` is from 0 to 1000000000000000, found",
+        ),
         (r#"{"answer": "raise", "by": {"seconds": 1e10}}"#, "`seconds` is from 0 to 3153600000"),
         (r#"{"answer": "approve", "note": "x"}"#, "unknown field `note`"),
         (r#"{"answer": "retry", "role": "x"}"#, "unknown field `role`"),
