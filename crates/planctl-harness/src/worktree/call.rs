@@ -12,7 +12,7 @@ use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, 
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
 use crate::process::{Command, End, Input, Stream};
-use crate::scratch::{GIT_PREFIX, ScratchFolder, write_private};
+use crate::scratch::{GIT_PREFIX, ScratchFolder};
 use crate::spawn::Spawner;
 
 /// How long one call may take; making the files of a large repository is the longest.
