@@ -211,11 +211,6 @@ impl Call {
         self.query(parameter).map(|given| parameter.number(given)).transpose()
     }
 
-    /// Returns a word of the query, one of those that the parameter takes.
-    fn word(&self, parameter: &Parameter) -> Result<Option<&str>, Problem> {
-        self.query(parameter).map(|given| parameter.word(given)).transpose()
-    }
-
     /// Returns a number of the head, within its bounds.
     fn number_in_head<T: TryFrom<u64>>(&self, parameter: &Parameter) -> Result<Option<T>, Problem> {
         let given = self.headers.get(parameter.name);

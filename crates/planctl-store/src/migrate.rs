@@ -1,7 +1,9 @@
 //! Brings the schema up to date: forward only, one transaction per migration, one migrator at a time.
 
+use std::collections::BTreeSet;
+
 use sha2::{Digest as _, Sha256};
-use sqlx::{Connection, Executor, Row};
+use sqlx::{AssertSqlSafe, Connection, Executor, Row};
 
 use crate::connections::RetryPolicy;
 use crate::error::StoreError;
@@ -50,6 +52,8 @@ pub(crate) const SCHEMA_TABLES: &str = "select c.relname::text as name from pg_c
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') \
        and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e') \
      order by 1 limit 8";
+pub(crate) const SCHEMA_FUNCTIONS: &str = "select p.oid::regprocedure::text as name from pg_proc p \
+     where p.pronamespace = current_schema()::regnamespace and p.proname = any($1)";
 pub(crate) const SCHEMA_RECORD: &str =
     "insert into planctl_migrations (version, name, digest) values ($1, $2, $3)";
 const SCHEMA_CREATE: &str = "create table if not exists planctl_migrations (version bigint primary key, \
@@ -79,6 +83,15 @@ impl Store {
     /// [`StoreError::OlderSchema`], [`StoreError::NewerSchema`], [`StoreError::Foreign`], and those of the connection.
     pub async fn check_schema(&self) -> Result<(), StoreError> {
         check(self).await
+    }
+
+    /// Takes planctl's tables away where none of them holds a row; says whether the database holds nothing now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::migrate`].
+    pub async fn drop_unused_schema(&self) -> Result<bool, StoreError> {
+        drop_unused(self).await
     }
 
     /// Names the schema's content, for those who keep a migrated database to copy.
@@ -154,6 +167,46 @@ async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), StoreErro
     }
     transaction.commit().await?;
     Ok(())
+}
+
+/// Returns the names that migrations up to a version create, each after these words.
+fn created(words: &str, up_to: i64) -> BTreeSet<&'static str> {
+    let applied = MIGRATIONS.iter().filter(|(version, ..)| *version <= up_to);
+    let lines = applied.flat_map(|(_, _, text)| text.lines());
+    let names = lines.filter_map(|line| line.strip_prefix(words)?.split([' ', '(']).next());
+    names.collect()
+}
+
+async fn drop_unused(store: &Store) -> Result<bool, StoreError> {
+    let found = version(store).await?;
+    let mut connection = store.connections().acquire().await?;
+    let Some(found) = found else {
+        refuse_foreign(&mut connection).await?;
+        return Ok(true);
+    };
+    let mut transaction = connection.begin().await?;
+    transaction.execute(SCHEMA_WITHOUT_TIMEOUTS).await?;
+    transaction.execute(SCHEMA_LOCK).await?;
+    let tables = created("create table ", found);
+    for table in &tables {
+        let is_used = sqlx::query_scalar(AssertSqlSafe(format!("select exists (select from {table})")));
+        if is_used.fetch_one(&mut *transaction).await? {
+            return Ok(false);
+        }
+    }
+    for table in tables.into_iter().chain(["planctl_migrations"]) {
+        transaction.execute(AssertSqlSafe(format!("drop table {table} cascade"))).await?;
+    }
+    let names = created("create function ", found);
+    let names: Vec<&str> = names.into_iter().collect();
+    let functions: Vec<String> =
+        sqlx::query_scalar(SCHEMA_FUNCTIONS).bind(&names).fetch_all(&mut *transaction).await?;
+    for function in functions {
+        transaction.execute(AssertSqlSafe(format!("drop function {function} cascade"))).await?;
+    }
+    refuse_foreign(&mut transaction).await?;
+    transaction.commit().await?;
+    Ok(true)
 }
 
 /// Returns the newest of the migrations that were applied; refuses a newer schema than this program knows, and one that

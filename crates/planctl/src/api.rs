@@ -32,6 +32,15 @@ pub enum Silence {
     Late,
 }
 
+/// Whether a call that failed is sent once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TryAgain {
+    Never,
+    Later,
+    /// An earlier try of it still waits there.
+    WhileUnderWay,
+}
+
 /// A client's access to a daemon.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access<'a> {
@@ -226,6 +235,8 @@ impl Api {
         }
         let body = call.body.as_deref().unwrap_or_default();
         let mut tries = 0;
+        // Of a try whose answer was lost or put off: a later one is told only that the same request is under way.
+        let mut reason: Option<Failure> = None;
         loop {
             tries += 1;
             let (path, within) = (path_of(call), TIMEOUT + Duration::from_secs(wait));
@@ -234,8 +245,9 @@ impl Api {
             let failure = match sent.await {
                 Ok(answered) => match self.read(answered) {
                     Ok(read) => return Ok(read),
-                    Err((failure, false)) => return Err(failure),
-                    Err((failure, true)) => failure,
+                    Err((failure, TryAgain::Never)) => return Err(failure),
+                    Err((failure, TryAgain::Later)) => failure,
+                    Err((failure, TryAgain::WhileUnderWay)) => reason.take().unwrap_or(failure),
                 },
                 // A faulty certificate is still faulty a moment later.
                 Err(Unanswered::Unreachable(error)) if tls::fault(&error).is_some() => {
@@ -248,12 +260,13 @@ impl Api {
             if tries >= TRIES || matches!(self.transport, Transport::InProcess(_)) {
                 return Err(failure);
             }
+            reason = Some(failure);
             tokio::time::sleep(TRY_AGAIN).await;
         }
     }
 
     /// Reads an answer; of a failure, says whether to try again.
-    fn read(&self, (status, bytes): Answered) -> Result<Option<Vec<u8>>, (Failure, bool)> {
+    fn read(&self, (status, bytes): Answered) -> Result<Option<Vec<u8>>, (Failure, TryAgain)> {
         if status == StatusCode::NO_CONTENT {
             return Ok(None);
         }
@@ -262,14 +275,16 @@ impl Api {
         }
         match serde_json::from_slice::<Problem>(&bytes) {
             Ok(problem) => {
-                let again = matches!(
-                    problem.code(),
-                    Some(Code::DatabaseUnavailable | Code::Stopping | Code::UnderWay | Code::TooMany)
-                );
+                let again = match problem.code() {
+                    Some(Code::DatabaseUnavailable | Code::Stopping | Code::TooMany) => TryAgain::Later,
+                    Some(Code::UnderWay) => TryAgain::WhileUnderWay,
+                    Some(_) | None => TryAgain::Never,
+                };
                 Err((failure_of(&problem), again))
             }
             Err(_) => {
-                Err((self.unexpected_answer(&format!("status {status} and no problem document")), false))
+                let failure = self.unexpected_answer(&format!("status {status} and no problem document"));
+                Err((failure, TryAgain::Never))
             }
         }
     }
@@ -279,12 +294,22 @@ impl Api {
             let message = format!("could not reach a daemon at {}: {fault}", self.address());
             return Failure::new(Exit::Unavailable, message).help(tls::help(fault));
         }
+        if error.is_timeout() && !error.is_connect() {
+            let message = format!("could not hear from the daemon at {} in time", self.address());
+            return Failure::new(Exit::Unavailable, message).next("planctl daemon status");
+        }
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             cause = source;
         }
-        Failure::new(Exit::Unavailable, format!("could not reach a daemon at {}: {cause}", self.address()))
-            .next("planctl daemon start")
+        let message = format!("could not reach a daemon at {}: {cause}", self.address());
+        let failure = Failure::new(Exit::Unavailable, message);
+        match &self.transport {
+            Transport::Http { address: Address::Url(url), .. } if !tls::is_of_this_machine(url) => {
+                failure.help("start it on that machine, or name another address with --server")
+            }
+            Transport::Http { .. } | Transport::InProcess(_) => failure.next("planctl daemon start"),
+        }
     }
 
     fn unexpected_answer(&self, what: &str) -> Failure {

@@ -102,6 +102,19 @@ pub fn print(text: &str) -> Result<(), Failure> {
     written(anstream::stdout().write_all(text.as_bytes()))
 }
 
+/// Makes a new file that standard output goes to one that only its owner reads, since a secret follows. One that holds something
+/// already stays as it is.
+pub fn keep_output_private() {
+    let out = io::stdout();
+    let is_new = |stat: rustix::fs::Stat| {
+        rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() && stat.st_size == 0
+    };
+    if rustix::fs::fstat(&out).is_ok_and(is_new) {
+        // Where it is somebody else's file, the command that is to read the token says so.
+        rustix::fs::fchmod(&out, rustix::fs::Mode::from_raw_mode(0o600)).ok();
+    }
+}
+
 /// Writes a value as one line of JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value)

@@ -17,13 +17,17 @@ pub fn choose_cryptography() {
 
 /// Returns true if others can read what is sent to this address: it is not encrypted, and leaves this machine.
 pub fn is_readable_by_others(url: &Url) -> bool {
-    let stays_here = match url.host() {
+    url.scheme() != "https" && !is_of_this_machine(url)
+}
+
+/// Returns true if the address is one that only this machine has.
+pub fn is_of_this_machine(url: &Url) -> bool {
+    match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
         None => false,
-    };
-    url.scheme() != "https" && !stays_here
+    }
 }
 
 /// Returns what TLS found wrong, where that is why a call failed; another try meets the same.

@@ -111,7 +111,13 @@ pub(super) async fn claim(call: Call) -> Answer {
     let until = clock::instant() + wait;
     let claiming = Claiming { call: &call, request: &request, repeats: is_repeatable, until };
     let mut standing = Standing::of(&call);
-    let Some(delivery) = claiming.claimed(&work).await? else {
+    let claimed = tokio::select! {
+        biased;
+        claimed = claiming.claimed(&work) => claimed?,
+        // The claim is dropped, as that of a client that has hung up.
+        problem = standing.revoked() => return Err(problem),
+    };
+    let Some(delivery) = claimed else {
         return Ok(no_content());
     };
     if let Err(problem) = standing.refuse_if_revoked().await {

@@ -79,6 +79,19 @@ impl Standing {
         Standing { store, secret: call.principal.secret.clone(), asked: clock::instant() }
     }
 
+    /// Waits until the token has ceased to hold; for ever where the caller shows none.
+    pub(super) async fn revoked(&mut self) -> Problem {
+        if self.secret.is_none() {
+            std::future::pending::<()>().await;
+        }
+        loop {
+            tokio::time::sleep(Standing::HOLDS).await;
+            if let Err(problem) = self.refuse_if_revoked().await {
+                return problem;
+            }
+        }
+    }
+
     /// Refuses where the token has ceased to hold.
     pub(super) async fn refuse_if_revoked(&mut self) -> Result<(), Problem> {
         let Some(secret) = &self.secret else { return Ok(()) };
@@ -460,16 +473,21 @@ fn refuse_nul(name: &str, value: &str) -> Result<(), Problem> {
 fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Problem> {
     let mut read = BTreeMap::new();
     for (name, value) in parse_form(query) {
-        if !route.query.iter().any(|parameter| parameter.name == name) {
+        let Some(parameter) = route.query.iter().find(|parameter| parameter.name == name) else {
             let known: Vec<&str> = route.query.iter().map(|parameter| parameter.name).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let detail = format!("this route has no parameter {name:?}; it knows {known}");
             return Err(Problem::new(Code::BadRequest, detail));
-        }
+        };
         refuse_nul(&name, &value)?;
+        parameter.refuse_other_word(&value)?;
         if read.insert(name.clone(), value).is_some() {
             return Err(Problem::new(Code::BadRequest, format!("`{name}` is given twice")));
         }
+    }
+    if let Some(missing) = route.query.iter().find(|one| one.is_required && !read.contains_key(one.name)) {
+        let (name, expected) = (missing.name, missing.expected());
+        return Err(Problem::new(Code::BadRequest, format!("`{name}` is missing: {expected}")));
     }
     Ok(read)
 }

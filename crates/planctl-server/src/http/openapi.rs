@@ -70,7 +70,7 @@ impl Schemas {
 
 fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let in_path = parameters::of_path(route.path).map(|known| parameter(known, "path", true));
-    let in_query = route.query.iter().map(|known| parameter(known, "query", false));
+    let in_query = route.query.iter().map(|known| parameter(known, "query", known.is_required));
     let in_head = route.headers.iter().map(|known| parameter(known, "header", false));
     let key = route.is_keyed.then(|| parameter(&KEY, "header", true));
     let parameters: Vec<Value> = in_path.chain(in_query).chain(in_head).chain(key).collect();

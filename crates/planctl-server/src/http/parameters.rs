@@ -16,6 +16,8 @@ pub struct Parameter {
     pub kind: Kind,
     /// Its meaning, in one line.
     pub summary: &'static str,
+    /// Says that a query without it is refused.
+    pub is_required: bool,
 }
 
 /// The type of a parameter.
@@ -38,11 +40,11 @@ pub enum Kind {
 
 impl Parameter {
     const fn text(name: &'static str, summary: &'static str) -> Parameter {
-        Parameter { name, kind: Kind::Text, summary }
+        Parameter { name, kind: Kind::Text, summary, is_required: false }
     }
 
     const fn integer(name: &'static str, least: u64, most: u64, summary: &'static str) -> Parameter {
-        Parameter { name, kind: Kind::Whole { least, most }, summary }
+        Parameter { name, kind: Kind::Whole { least, most }, summary, is_required: false }
     }
 
     /// Says in a few words what it must be.
@@ -68,14 +70,14 @@ impl Parameter {
         })
     }
 
-    /// Reads one of its words.
-    pub(super) fn word<'g>(&self, given: &'g str) -> Result<&'g str, Problem> {
+    /// Refuses a word that is not one of its words.
+    pub(super) fn refuse_other_word(&self, given: &str) -> Result<(), Problem> {
         match self.kind {
             Kind::Word(words) if !words.contains(&given) => {
                 let (name, expected) = (self.name, self.expected());
                 Err(Problem::new(Code::BadRequest, format!("`{name}` must be {expected}, found {given:?}")))
             }
-            Kind::Text | Kind::Whole { .. } | Kind::Word(_) | Kind::Key => Ok(given),
+            Kind::Text | Kind::Whole { .. } | Kind::Word(_) | Kind::Key => Ok(()),
         }
     }
 
@@ -105,6 +107,8 @@ const PLACE_MAX: u64 = u32::MAX as u64;
 
 pub(super) const WORKSPACE: Parameter =
     Parameter::text("workspace", "the absolute path of a workspace on the daemon's host");
+/// Of a route that answers for one workspace.
+pub(super) const OF_WORKSPACE: Parameter = Parameter { is_required: true, ..WORKSPACE };
 pub(super) const MESSAGE: Parameter =
     Parameter::text("message", "a sentence that may call for a plan of the library");
 pub(super) const RUN: Parameter = Parameter::text(
@@ -141,6 +145,7 @@ pub(super) const FAILED: Parameter = Parameter {
     name: "failed",
     kind: Kind::Word(&["true", "false"]),
     summary: "only those that failed, or fail; all where it is left out",
+    is_required: false,
 };
 pub(super) const NEWEST: Parameter = Parameter::integer(
     "newest",
@@ -172,11 +177,13 @@ pub(super) const STATE: Parameter = Parameter {
         RunState::Cancelled.word(),
     ]),
     summary: "the state of a run; all where it is left out",
+    is_required: false,
 };
 pub(super) const FORM: Parameter = Parameter {
     name: "form",
     kind: Kind::Word(&[Form::Long.word(), Form::Compact.word(), Form::Workflow.word()]),
     summary: "the form of the text; long where it is left out",
+    is_required: false,
 };
 pub(super) const LAST_EVENT_ID: Parameter = Parameter::integer(
     "Last-Event-ID",
@@ -189,6 +196,7 @@ pub(super) const KEY: Parameter = Parameter {
     name: "Idempotency-Key",
     kind: Kind::Key,
     summary: "one of your own for each intent: repeated under it, the call is answered alike and done once",
+    is_required: false,
 };
 
 /// The parameters of paths.

@@ -8,8 +8,8 @@ use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
 
 use super::parameters::{
-    AT, ATTEMPT, CURSOR, FAILED, FORM, FROM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, PLAN,
-    Parameter, RUN, SINCE, STATE, STEP, WAIT, WORKSPACE,
+    AT, ATTEMPT, CURSOR, FAILED, FORM, FROM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, OF_WORKSPACE,
+    PLAN, Parameter, RUN, SINCE, STATE, STEP, WAIT, WORKSPACE,
 };
 use super::problem::response_of;
 use super::{
@@ -737,7 +737,7 @@ pub static ROUTES: &[Route] = &[
         "/v1/library",
         Scope::Read,
         "The library of a workspace: its entries, how often their plans succeed, and what a message finds",
-        &[WORKSPACE, MESSAGE],
+        &[OF_WORKSPACE, MESSAGE],
         Answers::json::<wire::LibraryPage>(),
         handler!(plans::library),
     ),
@@ -745,7 +745,7 @@ pub static ROUTES: &[Route] = &[
         "/v1/library/runs",
         Scope::Read,
         "How the newest runs of plans that were made of the library's entries ended",
-        &[WORKSPACE],
+        &[OF_WORKSPACE],
         Answers::json::<wire::LibraryRuns>(),
         handler!(plans::library_runs),
     ),
@@ -788,7 +788,7 @@ pub static ROUTES: &[Route] = &[
         "/v1/channels",
         Scope::Read,
         "The channels of a workspace, without their secrets",
-        &[WORKSPACE],
+        &[OF_WORKSPACE],
         Answers::json::<wire::messages::ChannelList>(),
         handler!(messages::channels),
     ),

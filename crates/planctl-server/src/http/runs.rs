@@ -60,7 +60,7 @@ impl From<Started> for StartedView {
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
     let is_everywhere = call.query(&WORKSPACE).is_none();
-    let wanted = WantedRuns { workspace: None, plan: call.query(&PLAN), state: call.word(&STATE)? };
+    let wanted = WantedRuns { workspace: None, plan: call.query(&PLAN), state: call.query(&STATE) };
     json(&services.list(is_everywhere, wanted, &call.page::<RunList, _>(RunId::parse)?).await?)
 }
 

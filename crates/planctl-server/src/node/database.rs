@@ -168,7 +168,8 @@ impl Database {
         Ok(pruned?)
     }
 
-    /// Makes an empty database ready for a backup: the roles are there to which rights are given in it.
+    /// Makes a database that nobody has used ready for a backup: it holds no tables, and the roles are there to which rights are given
+    /// in it.
     ///
     /// # Errors
     ///
@@ -182,15 +183,19 @@ impl Database {
             Database::Given(url, _) => url.expose().parse().map_err(StoreError::from_configuration)?,
         };
         let store = Store::connect(options, Settings::default()).await?;
-        let is_empty = matches!(store.check_schema().await, Err(StoreError::OlderSchema { found: 0, .. }));
+        let dropped = store.drop_unused_schema().await;
         store.close().await;
-        if is_empty {
-            return Ok(());
+        match dropped {
+            Ok(true) => return Ok(()),
+            Err(error) if error.is_retryable() => return Err(error.into()),
+            Ok(false) | Err(_) => {}
         }
-        Err(ServiceError::Conflict {
-            what: "restore: the database is not empty".to_owned(),
-            next: Next::by_hand("restore into an empty database; the private one is emptied by a reset"),
-        })
+        let next = match self {
+            Database::Private(..) => "restore into an empty database; the private one is emptied by a reset",
+            Database::Given(..) => "restore into an empty database: dropdb and createdb of Postgres make one",
+        };
+        let what = "restore: the database is not empty".to_owned();
+        Err(ServiceError::Conflict { what, next: Next::by_hand(next) })
     }
 }
 

@@ -182,9 +182,14 @@ async fn restore(context: &Context, file: &Path) -> Answer {
         Client::open(context).await?.close().await;
         context.say(&format!("restored from {shown}"));
         context.say("next: planctl audit");
+        drop(database);
+        return Ok(Exit::Yes);
     }
-    drop(database);
-    Ok(if status.success() { Exit::Yes } else { Exit::No })
+    Err(Failure::new(
+        Exit::No,
+        format!("could not restore {shown}: pg_restore said why; the database is empty as before"),
+    )
+    .help("is it a whole file that planctl db backup wrote?"))
 }
 
 async fn prune(context: &Context, older_than: Duration, dry_run: bool) -> Answer {

@@ -28,6 +28,8 @@ fn word(scope: TokenScope) -> String {
 async fn create(context: &Context, call: TokenCall) -> Answer {
     let is_json = context.is_json()?;
     let made = Client::open_quietly(context).await?.make_token(&call).await?;
+    // A file that others can read is refused where its token is needed.
+    show::keep_output_private();
     if is_json {
         show::print_json(&made)?;
         return Ok(Exit::Yes);

@@ -98,6 +98,41 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
     assert!(!fixture.path("done-1").exists());
 }
 
+/// A daemon whose database has no room: the first call fails, and its repetition hears that the same request is under way.
+#[test]
+fn row_100_a_repetition_that_is_under_way_is_told_by_what_the_first_try_met() {
+    let fixture = Fixture::new();
+    let full = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", full.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (at, stream) in full.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            drop(stream.read(&mut [0; 4096]));
+            let (status, code, detail) = match at {
+                0 => (
+                    503,
+                    "database_unavailable",
+                    "could not reach the database in time: No space left on device",
+                ),
+                _ => (409, "under_way", "the same request is under way"),
+            };
+            let body =
+                format!(r#"{{"type":"/problems/{code}","title":"x","status":{status},"detail":"{detail}"}}"#);
+            let head = "content-type: application/problem+json\r\nconnection: close";
+            let answer =
+                format!("HTTP/1.1 {status} x\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            drop(stream.write_all(answer.as_bytes()));
+        }
+    });
+    let said = fixture.planctl(&["--server", &server, "topic", "post", "a", "--note", "b"]);
+    assert!(said.code == 69 && said.err.contains("No space left on device"), "{said:?}");
+    let far = fixture.planctl(&["--server", "http://host.invalid:1", "ls"]);
+    assert!(
+        far.code == 69 && !far.err.contains("daemon start") && far.err.contains("on that machine"),
+        "{far:?}"
+    );
+}
+
 #[test]
 fn row_101_each_reason_why_a_database_can_not_be_used_has_its_words() {
     let fixture = Fixture::new();

@@ -51,6 +51,23 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
 }
 
 #[test]
+fn a_daemon_whose_files_were_removed_is_told_and_can_be_stopped() {
+    let place = Place::new();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    std::fs::remove_file(place.path("state/daemon.sock")).unwrap();
+    let said = place.planctl(&["daemon", "status"]);
+    assert!(said.out.contains("its socket was removed: planctl daemon stop"), "{said:?}");
+    std::fs::remove_file(place.path("state/daemon.json")).unwrap();
+    let said = place.planctl(&["daemon", "status"]);
+    assert!(said.code == 69 && said.err.contains("or its files were removed"), "{said:?}");
+    assert!(said.err.contains("next: planctl daemon stop"), "{said:?}");
+    place.must(&["daemon", "stop"]);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
 fn a_daemon_that_cannot_start_says_why_where_it_was_started() {
     let place = Place::new();
     let wrong = "postgres://nobody@127.0.0.1:1/nothing";

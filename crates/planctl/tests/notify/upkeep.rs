@@ -89,6 +89,12 @@ fn a_backup_brings_everything_back_into_an_empty_database() {
     place.must(&["db", "reset", "--yes"]);
     let said = place.planctl(&["db", "restore", "../no-such-file"]);
     assert_eq!(said.code, 4, "{said:?}");
+    // Commands that look have made the tables meanwhile.
+    place.must(&["ls"]);
+    place.must(&["db", "status"]);
+    std::fs::write(place.path("cut"), &std::fs::read(place.path("kept")).unwrap()[..2000]).unwrap();
+    let said = place.planctl(&["db", "restore", "../cut"]);
+    assert!(said.code == 1 && said.err.contains("the database is empty as before"), "{said:?}");
     place.must(&["db", "restore", "../kept"]);
     assert_eq!(runs(&place), ["p-1"]);
     place.must(&["audit"]);

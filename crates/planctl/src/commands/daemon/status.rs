@@ -46,11 +46,14 @@ pub async fn run(context: &Context) -> Answer {
     if view.is_running {
         return Ok(Exit::Yes);
     }
-    let what = match view.pid {
-        Some(pid) => format!("the daemon, pid {pid}, does not listen: it starts or stops"),
-        None => format!("no daemon is there for {}", state_dir.display()),
+    let (what, next) = match view.pid {
+        Some(pid) => (
+            format!("the daemon, pid {pid}, does not listen: it starts or stops, or its files were removed"),
+            "planctl daemon stop",
+        ),
+        None => (format!("no daemon is there for {}", state_dir.display()), "planctl daemon start"),
     };
-    Err(Failure::new(Exit::Unavailable, what).next("planctl daemon start"))
+    Err(Failure::new(Exit::Unavailable, what).next(next))
 }
 
 /// The answers of a daemon about itself.
@@ -82,7 +85,8 @@ fn heading(health: Result<&DaemonHealthView, &Silence>) -> String {
         Ok(DaemonState::Degraded) => styled(CARE, "degraded"),
         Ok(DaemonState::Starting) => styled(CARE, "starting"),
         // It listens before it announces itself, and closes its listeners first when it leaves.
-        Ok(DaemonState::Stopping) | Err(Silence::Shut) => styled(CARE, "stopping"),
+        Ok(DaemonState::Stopping) => styled(CARE, "stopping"),
+        Err(Silence::Shut) => styled(CARE, "stopping, or its socket was removed: planctl daemon stop"),
         Err(Silence::Late) => styled(CARE, "running, without an answer"),
     }
 }

@@ -50,6 +50,24 @@ fn approve(house: &House, key: &str, text: &str) {
 }
 
 #[test]
+fn a_query_without_what_the_route_needs_or_with_a_word_that_it_does_not_know_is_refused() {
+    let house = House::new();
+    for (path, words) in [
+        ("/v1/channels", "`workspace` is missing: the absolute path of a workspace"),
+        ("/v1/library?message=x", "`workspace` is missing"),
+        ("/v1/library/runs", "`workspace` is missing"),
+        ("/v1/deliveries?failed=maybe", "`failed` must be true, false, found \\\"maybe\\\""),
+    ] {
+        let reply = house.local("GET", path, &Ask::default());
+        assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{path}: {reply:?}");
+        assert!(reply.body.contains(words), "{path}: {reply:?}");
+    }
+    let document = get(&house, "/v1/openapi.json");
+    let parameters = &document["paths"]["/v1/channels"]["get"]["parameters"];
+    assert_eq!(parameters[0]["required"], true, "{parameters}");
+}
+
+#[test]
 fn every_list_comes_in_pages() {
     let house = House::new();
     std::fs::create_dir_all(house.fixture.path("docs")).unwrap();

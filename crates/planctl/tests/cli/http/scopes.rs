@@ -156,6 +156,19 @@ fn may(scope: &str, needs: Scope) -> bool {
 }
 
 #[test]
+fn row_107_a_new_file_into_which_a_token_goes_is_readable_by_its_owner_alone() {
+    let house = House::new();
+    let planctl = env!("CARGO_BIN_EXE_planctl");
+    let script = format!(
+        "umask 022 && {planctl} token create worker --name a > one && echo kept > two && {planctl} token create read --name b >> two \
+         && PLANCTL_TOKEN_FILE=one {planctl} --server http://{} item claim --role none --wait 0s; stat -c %a one two",
+        house.port
+    );
+    let said = house.fixture.shell(&script);
+    assert!(said.out.ends_with("600\n644\n") && !said.err.contains("others can read it"), "{said:?}");
+}
+
+#[test]
 fn row_67_one_answer_for_no_bad_and_revoked_tokens() {
     let house = House::new();
     let secret = house.token("read");

@@ -132,6 +132,14 @@ fn who_does_not_say_how_long_it_worked_worked_since_its_claim() {
     let claimed = house.claim();
     let reply = say(&house, &claimed, "complete", r#"{"text": "x", "usage": {"cost_usd": 1e10}}"#);
     assert!(reply.body.contains("`cost_usd` is from 0 to 1000000000, found 10000000000"), "{reply:?}");
+    for (verb, body) in [
+        ("usage", r#"{"output_tokens": 1000000000000001}"#),
+        ("complete", r#"{"usage": {"input_tokens": 18446744073709551615}}"#),
+    ] {
+        let reply = say(&house, &claimed, verb, body);
+        assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{reply:?}");
+        assert!(reply.body.contains("_tokens` is from 0 to 1000000000000000, found 1"), "{reply:?}");
+    }
     house.fixture.write("out.txt", "hello\n");
     assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
     let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
@@ -483,6 +491,37 @@ fn a_worker_that_is_paused_while_it_waits_gets_nothing_and_is_in_nobody_s_way() 
         assert_eq!(claim("hare", 30).status, 200);
         assert_eq!(mole.join().unwrap().status, 204);
     });
+}
+
+#[test]
+fn a41_claims_that_wait_end_once_their_token_is_revoked_also_where_there_is_no_work() {
+    let house = House::new();
+    let secret = house.token("worker");
+    let ask = |worker: &str| {
+        let body = Some(format!(r#"{{"roles": ["coder"], "worker": "{worker}"}}"#));
+        house.network(
+            "POST",
+            "/v1/items/claim?wait=60",
+            &Ask { token: Some(&secret), body, ..Ask::default() },
+        )
+    };
+    std::thread::scope(|scope| {
+        // One of them looks for both.
+        let waiting = [scope.spawn(|| ask("w1")), scope.spawn(|| ask("w2"))];
+        let workers = || house.local("GET", "/v1/workers", &Ask::default()).body;
+        while !["\"w1\"", "\"w2\""].iter().all(|worker| workers().contains(worker)) {
+            assert!(!waiting.iter().any(|claim| claim.is_finished()), "they wait");
+        }
+        let since = Instant::now();
+        house.revoke("worker");
+        for claim in waiting {
+            let reply = claim.join().unwrap();
+            assert_eq!((reply.status, reply.code().as_str()), (401, "unauthenticated"), "{reply:?}");
+        }
+        assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+    });
+    house.run("hello", "hello");
+    assert_eq!(house.claim()["attempt"], 1, "the queue goes on");
 }
 
 #[test]
