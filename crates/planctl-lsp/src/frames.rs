@@ -30,7 +30,7 @@ pub fn read(input: &mut impl BufRead) -> io::Result<Option<Frame>> {
     if (body.len() as u64) < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(Some(match serde_json::from_slice(&body) {
+    Ok(Some(match planctl_harness::read_foreign_json(&body) {
         Ok(json) => Frame::Json(json),
         Err(error) => Frame::Malformed(error.to_string()),
     }))

@@ -13,6 +13,7 @@ use serde_json::Value;
 use self::aider::Aider;
 pub(super) use self::trouble::{AgentError, ErrorKind};
 use crate::capture::Captured;
+use crate::foreign_json::read_foreign_json;
 
 /// A longer line is passed over; the last words of an agent, which stand in one line, take 2 MB with ease.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -191,7 +192,7 @@ impl Listener {
             return;
         }
         if line.first() == Some(&b'{') {
-            if let Ok(value) = serde_json::from_slice::<Value>(&line) {
+            if let Ok(value) = read_foreign_json::<Value>(&line) {
                 self.value(&value);
             }
         } else if let Ok(text) = std::str::from_utf8(&line) {
@@ -210,7 +211,7 @@ impl Listener {
         }
         if !self.known.is_known && !stdout.is_cut() {
             // One object over many lines.
-            if let Ok(value) = serde_json::from_slice::<Value>(&stdout.joined()) {
+            if let Ok(value) = read_foreign_json::<Value>(&stdout.joined()) {
                 self.value(&value);
             }
         }
@@ -246,7 +247,7 @@ impl Listener {
 
 /// Returns what a line of a known dialect says that its agent does: `Write hello.txt`; nothing where it tells of no tool.
 pub fn tool_in(line: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(line.trim()).ok()?;
+    let value: Value = read_foreign_json(line.trim().as_bytes()).ok()?;
     let named = [claude::tool(&value), codex::tool(&value), opencode::tool(&value), gemini::tool(&value)];
     named.into_iter().flatten().next()
 }

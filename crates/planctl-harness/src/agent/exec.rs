@@ -13,6 +13,7 @@ use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
 use crate::context::ContextEntry;
 use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, set};
+use crate::foreign_json::read_foreign_json;
 use crate::isolation::{Network, agent_named_in};
 use crate::process::{Command, Input, find_program};
 use crate::prompt::random_key;
@@ -83,7 +84,7 @@ impl AttemptFolder {
     pub(super) fn result(&self) -> Option<Answer> {
         let root = Root::open(self.folder.path()).ok()?;
         let content = root.read(Path::new("result.json"), LastLink::Refuse, RESULT_BYTES_MAX).ok()?;
-        Answer::from_result_json(&serde_json::from_slice(&content).ok()?)
+        Answer::from_result_json(&read_foreign_json(&content).ok()?)
     }
 }
 

@@ -447,6 +447,26 @@ fn unit_seconds(unit: &str) -> Option<f64> {
     }
 }
 
+/// Returns a budget as authors write it.
+pub fn budget_words(budget: Budget) -> String {
+    let mut parts = Vec::new();
+    parts.extend(budget.tokens.map(|tokens| match (tokens % 1_000_000, tokens % 1_000) {
+        (0, _) if tokens > 0 => format!("{}M tokens", tokens / 1_000_000),
+        (_, 0) if tokens > 0 => format!("{}k tokens", tokens / 1_000),
+        _ => format!("{tokens} tokens"),
+    }));
+    parts.extend(budget.micro_usd.map(|micro| {
+        let (dollars, cents) = (micro / 1_000_000, micro % 1_000_000);
+        if cents % 10_000 == 0 {
+            format!("${dollars}.{:02}", cents / 10_000)
+        } else {
+            format!("${dollars}.{cents:06}")
+        }
+    }));
+    parts.extend(budget.time.map(duration_words));
+    if parts.is_empty() { "no limit".to_owned() } else { parts.join(", ") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -521,24 +541,4 @@ mod tests {
             assert!(on_fail(wrong).is_err(), "{wrong}");
         }
     }
-}
-
-/// Returns a budget as authors write it.
-pub fn budget_words(budget: Budget) -> String {
-    let mut parts = Vec::new();
-    parts.extend(budget.tokens.map(|tokens| match (tokens % 1_000_000, tokens % 1_000) {
-        (0, _) if tokens > 0 => format!("{}M tokens", tokens / 1_000_000),
-        (_, 0) if tokens > 0 => format!("{}k tokens", tokens / 1_000),
-        _ => format!("{tokens} tokens"),
-    }));
-    parts.extend(budget.micro_usd.map(|micro| {
-        let (dollars, cents) = (micro / 1_000_000, micro % 1_000_000);
-        if cents % 10_000 == 0 {
-            format!("${dollars}.{:02}", cents / 10_000)
-        } else {
-            format!("${dollars}.{cents:06}")
-        }
-    }));
-    parts.extend(budget.time.map(duration_words));
-    if parts.is_empty() { "no limit".to_owned() } else { parts.join(", ") }
 }

@@ -200,7 +200,7 @@ fn marks_that_a_run_leaves_are_a_note_and_others_a_warning() {
     use Severity::Warning;
     assert_eq!(levels("done", &none), [Warning]);
     assert_eq!(levels("done", &begun), [Warning, Warning]);
-    
+
     assert_eq!(levels("draft", &all), [Warning, Warning]);
 }
 

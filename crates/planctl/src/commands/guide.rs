@@ -60,10 +60,10 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
     }
     guard::suspend_all(&client, &mut held).await?;
     if let Some(before) = held.guidance.guided.as_ref().filter(|before| before.id != own)
-        && !client.status(handle_of(&before.id)?).await?.state.is_over()
+        && !let_go(&client, before, "guide on another plan").await?.is_over()
     {
         let run = show::safe(&before.run);
-        context.say(&format!("{run} is let go; planctl resume {} takes it up", shell_word(&before.run)));
+        context.say(&format!("{run} is paused; planctl resume {} takes it up", shell_word(&before.run)));
     }
     let view = session::take_turn(&client, handle, SessionTurn::Looks).await?.view;
     let text = context_of(&client, handle, &view).await?;
@@ -163,11 +163,7 @@ async fn off(context: &Context) -> Answer {
         return Ok(Exit::Yes);
     };
     let client = Client::open(context).await?;
-    let handle = handle_of(&guided.id)?;
-    let state = client.status(handle).await?.state;
-    if !state.is_over() && state != RunState::Paused {
-        client.pause(handle, Some("guide off")).await?;
-    }
+    let state = let_go(&client, &guided, "guide off").await?;
     client.close().await;
     held.save()?;
     let run = show::safe(&guided.run);
@@ -178,6 +174,16 @@ async fn off(context: &Context) -> Answer {
     show::print(&format!("{run} is paused; sessions are free\n"))?;
     context.say(&format!("{} planctl guide on", styled(BOLD, "next:")));
     Ok(Exit::Yes)
+}
+
+/// Pauses a run, so that it does not keep the workspace; returns its state before.
+async fn let_go(client: &Client, guided: &Guided, why: &str) -> Result<RunState, Failure> {
+    let handle = handle_of(&guided.id)?;
+    let state = client.status(handle).await?.state;
+    if !state.is_over() && state != RunState::Paused {
+        client.pause(handle, Some(why)).await?;
+    }
+    Ok(state)
 }
 
 async fn status(context: &Context) -> Answer {

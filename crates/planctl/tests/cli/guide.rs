@@ -365,6 +365,39 @@ fn off_pauses_the_run_and_on_goes_on() {
 }
 
 #[test]
+fn holding_sessions_to_another_plan_pauses_the_run_before() {
+    let fixture = held();
+    fixture.write("b.md", &crate::fixture::plan("B", "5 minutes", &[("Only", "test -f b.txt", "escalate")]));
+    let on = fixture.planctl(&["guide", "on", "b.md", "--approve"]);
+    assert_eq!(on.code, 0, "{on:?}");
+    assert!(on.err.contains("plan-1 is paused; planctl resume plan-1 takes it up"), "{on:?}");
+    assert_eq!(fixture.json(&["status", "plan-1", "--json"])["state"], "paused");
+    let played = claude(&fixture).play(&[Says("done"), Writes("b.txt", "x\n"), Says("done")]);
+    assert_eq!(played.sent_back.len(), 1, "the new plan's contract is tried: {played:?}");
+}
+
+#[test]
+fn a_hook_reads_half_a_surrogate_pair_and_refuses_a_tool_that_it_cannot_read() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
+    let raw = |event: &str, more: &str| {
+        let folder = json!(fixture.path(""));
+        let told = format!("{{\"session_id\":\"s1\",\"cwd\":{folder},{more}}}");
+        tell(&fixture, &["hook", "claude", event], &told).out
+    };
+    let stop = raw("stop", r#""last_assistant_message":"fine \ud83d""#);
+    assert!(stop.contains("block"), "{stop}");
+    let off = r#""tool_name":"Bash","tool_input":{"command":"planctl guide off","description":"x \ud83d"}"#;
+    let large = format!(r#""tool_name":"Write","tool_input":{{"content":"{}"}}"#, "x".repeat(17 << 20));
+    for more in [off, large.as_str(), "broken"] {
+        let said = raw("tool", more);
+        assert!(said.contains("\"deny\""), "{said}");
+    }
+    let free = raw("tool", r#""tool_name":"Bash","tool_input":{"command":"ls"}"#);
+    assert!(!free.contains("deny"), "{free}");
+}
+
+#[test]
 fn a_guard_holds_without_any_plan_and_is_not_tried_where_nothing_changed() {
     let fixture = Fixture::new();
     fixture.write("check.sh", CHECK);

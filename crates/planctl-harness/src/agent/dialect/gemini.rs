@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::trouble::{AgentError, unwrap_message};
 use super::{Answer, STDERR_OBJECTS_MAX, TEXT_BYTES_MAX, count, tool_words};
 use crate::capture::Captured;
+use crate::foreign_json::read_foreign_json;
 
 /// Reads a line; says whether it is one of Gemini's. Its text comes in pieces, which `messages` collects.
 pub(super) fn parse_line(answer: &mut Answer, messages: &mut String, value: &Value) -> bool {
@@ -61,7 +62,7 @@ pub(super) fn on_stderr(stderr: &Captured) -> Option<AgentError> {
     let starts =
         text.match_indices('{').map(|(at, _)| at).filter(|at| *at == 0 || text[..*at].ends_with('\n'));
     let value: Value =
-        starts.take(STDERR_OBJECTS_MAX).find_map(|at| serde_json::from_str(&text[at..]).ok())?;
+        starts.take(STDERR_OBJECTS_MAX).find_map(|at| read_foreign_json(&text.as_bytes()[at..]).ok())?;
     let error = &value["error"];
     let message = error["message"].as_str()?.to_owned();
     let is_login = matches!(error["code"].as_u64(), Some(41 | 55 | 401 | 403));

@@ -14,6 +14,7 @@ use planctl_api::wire::calls::{ObservationCall, Start};
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
 use planctl_config::Agent;
 use planctl_glob::Glob;
+use planctl_harness::read_foreign_json;
 use planctl_lang::{Levels, digest_of_text};
 
 use super::hooks::{HookInput, Reply};
@@ -73,11 +74,9 @@ fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Re
     if std::env::var_os("PLANCTL_ITEM_ID").is_some() {
         return Err(Reply::Pass);
     }
-    let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut text);
-    let input: HookInput = match read.map(|_| serde_json::from_slice(&text)) {
-        Ok(Ok(input)) => input,
-        Ok(Err(_)) | Err(_) => return Err(Reply::Pass),
+    let (input, unread) = match read_input() {
+        Ok(input) => (input, None),
+        Err(message) => (HookInput::default(), Some(message)),
     };
     let Ok(state_dir) = planctl_server::database::state_dir() else { return Err(Reply::Pass) };
     // A session may have changed to another folder, so that of its project goes first.
@@ -95,9 +94,36 @@ fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Re
     if let Some(seen) = &guidance.canary {
         return Err(canary::answer_hook(seen, event));
     }
+    // What can't be read may be just what a held session may not do.
+    if let Some(message) = unread {
+        return Err(match event {
+            SessionEvent::Tool => {
+                Reply::Refuse(format!("planctl: {message}; this session is held, so the tool is not used"))
+            }
+            SessionEvent::Stop => Reply::Note(trouble_words(&message)),
+            SessionEvent::Start
+            | SessionEvent::Prompt
+            | SessionEvent::ToolDone
+            | SessionEvent::ToolFailed => Reply::Pass,
+        });
+    }
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     Ok((Hook { input, state_dir, workspace, told: RefCell::default() }, guidance))
+}
+
+/// Reads what the agent tells its hook, all of it: an agent whose hook stops listening takes that for a broken hook.
+fn read_input() -> Result<HookInput, String> {
+    let mut text = Vec::new();
+    let mut told = std::io::stdin().lock();
+    let read = told.by_ref().take(INPUT_BYTES_MAX).read_to_end(&mut text);
+    let beyond = read.and_then(|_| std::io::copy(&mut told, &mut std::io::sink()));
+    match beyond {
+        Ok(0) => read_foreign_json(&text)
+            .map_err(|error| format!("what the agent told its hook can't be read ({error})")),
+        Ok(_) => Err(format!("the agent told its hook more than {} MiB", INPUT_BYTES_MAX >> 20)),
+        Err(error) => Err(format!("what the agent told its hook can't be read ({error})")),
+    }
 }
 
 /// A hook at work in a workspace whose sessions are held.
