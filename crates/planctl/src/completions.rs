@@ -9,7 +9,7 @@ use crate::{args, show};
 /// The variable by which a shell asks for completions.
 const VARIABLE: &str = "PLANCTL_COMPLETE";
 
-/// What bash needs besides: it takes words as they are, so that names with blanks and quotes would be several words, or none.
+/// Quotes words for bash, which takes them as they are: names with blanks and quotes would be several words, or none.
 const BASH_QUOTES: &str = r#"
 _planctl_quoted() {
     local begun=${COMP_WORDS[COMP_CWORD]} at

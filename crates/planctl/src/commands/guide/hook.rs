@@ -4,7 +4,7 @@
 //! passes. A session in a workspace without a plan and without guards costs a look at one file.
 
 use std::cell::RefCell;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use planctl_api::wire::calls::{ObservationCall, Start};
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
 use planctl_config::Agent;
 use planctl_glob::Glob;
-use planctl_harness::read_foreign_json;
 use planctl_lang::{Levels, digest_of_text};
 
 use super::hooks::{HookInput, Reply};
@@ -33,8 +32,6 @@ use crate::guidance::{Activate, Guidance, Guided, LockedGuidance, Seen, ToldTask
 use crate::session_agent::{SessionAgent, SessionEvent};
 use crate::show::{self, shell_word};
 
-/// The most bytes that a hook reads of what it is told.
-const INPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The variables in which agents name the folder of their project.
 const PROJECT_VARIABLES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 /// How long the database may take to be found. A private Postgres that is started after a crash needs some seconds.
@@ -74,7 +71,7 @@ fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Re
     if std::env::var_os("PLANCTL_ITEM_ID").is_some() {
         return Err(Reply::Pass);
     }
-    let (input, unread) = match read_input() {
+    let (input, unread) = match HookInput::read() {
         Ok(input) => (input, None),
         Err(message) => (HookInput::default(), Some(message)),
     };
@@ -94,36 +91,12 @@ fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Re
     if let Some(seen) = &guidance.canary {
         return Err(canary::answer_hook(seen, event));
     }
-    // What can't be read may be just what a held session may not do.
     if let Some(message) = unread {
-        return Err(match event {
-            SessionEvent::Tool => {
-                Reply::Refuse(format!("planctl: {message}; this session is held, so the tool is not used"))
-            }
-            SessionEvent::Stop => Reply::Note(trouble_words(&message)),
-            SessionEvent::Start
-            | SessionEvent::Prompt
-            | SessionEvent::ToolDone
-            | SessionEvent::ToolFailed => Reply::Pass,
-        });
+        return Err(Reply::to_unread(event, &message));
     }
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     Ok((Hook { input, state_dir, workspace, told: RefCell::default() }, guidance))
-}
-
-/// Reads what the agent tells its hook, all of it: an agent whose hook stops listening takes that for a broken hook.
-fn read_input() -> Result<HookInput, String> {
-    let mut text = Vec::new();
-    let mut told = std::io::stdin().lock();
-    let read = told.by_ref().take(INPUT_BYTES_MAX).read_to_end(&mut text);
-    let beyond = read.and_then(|_| std::io::copy(&mut told, &mut std::io::sink()));
-    match beyond {
-        Ok(0) => read_foreign_json(&text)
-            .map_err(|error| format!("what the agent told its hook can't be read ({error})")),
-        Ok(_) => Err(format!("the agent told its hook more than {} MiB", INPUT_BYTES_MAX >> 20)),
-        Err(error) => Err(format!("what the agent told its hook can't be read ({error})")),
-    }
 }
 
 /// A hook at work in a workspace whose sessions are held.

@@ -1,13 +1,18 @@
 //! Input and answers of the hooks of interactive agents: each agent's own words, one set of events for planctl.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use planctl_api::wire::calls::ObservationCall;
 use planctl_engine::Observation;
+use planctl_harness::read_foreign_json;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::session_agent::{SessionAgent, SessionEvent};
+
+/// The most bytes that a hook reads of its input.
+const INPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The most characters of a text for an agent; Claude Code cuts what is longer.
 const TEXT_CHARACTERS_MAX: usize = 9_000;
@@ -34,6 +39,42 @@ pub struct HookInput {
     pub last_assistant_message: Option<String>,
     /// The same, as Gemini CLI names them.
     pub prompt_response: Option<String>,
+}
+
+impl Reply {
+    /// Answers an event whose input can't be read: it may be just something that a held session may not do.
+    pub fn to_unread(event: SessionEvent, message: &str) -> Reply {
+        match event {
+            SessionEvent::Tool => {
+                Reply::Refuse(format!("planctl: {message}; this session is held, so the tool is not used"))
+            }
+            SessionEvent::Stop => Reply::Note(format!("planctl holds this session, but {message}")),
+            SessionEvent::Start
+            | SessionEvent::Prompt
+            | SessionEvent::ToolDone
+            | SessionEvent::ToolFailed => Reply::Pass,
+        }
+    }
+}
+
+impl HookInput {
+    /// Reads all of the input: an agent whose hook stops listening takes that for a broken hook.
+    ///
+    /// # Errors
+    ///
+    /// Says why it can't be read.
+    pub fn read() -> Result<HookInput, String> {
+        let mut text = Vec::new();
+        let mut told = std::io::stdin().lock();
+        let read = told.by_ref().take(INPUT_BYTES_MAX).read_to_end(&mut text);
+        let beyond = read.and_then(|_| std::io::copy(&mut told, &mut std::io::sink()));
+        let unread = |error: &dyn std::fmt::Display| format!("the input of its hook can't be read ({error})");
+        match beyond {
+            Ok(0) => read_foreign_json(&text).map_err(|error| unread(&error)),
+            Ok(_) => Err(format!("the input of its hook has more than {} MiB", INPUT_BYTES_MAX >> 20)),
+            Err(error) => Err(unread(&error)),
+        }
+    }
 }
 
 impl HookInput {
