@@ -226,7 +226,7 @@ fn a_file_that_was_tampered_with_shows_its_difference_is_restored_and_the_edit_t
     let worker = "if [ -e tried ]; then touch done-1; else touch tried; echo true > check.sh; fi";
     let mut seat = Seat::new(&fixture, 100, &run(worker));
     seat.hear("protected file check.sh changed").hear("-test -e done-1").hear("+true");
-    seat.hear("name check.sh in the step's task: planctl approvals edit");
+    seat.hear("name check.sh in the step's task or").hear("planctl approvals edit");
     seat.hear("put the approved copies back").hear("your answer?").keys("t\n").hear("why?").keys("\n");
     let (code, printed) = seat.end();
     assert_eq!(code, 0, "{printed}");

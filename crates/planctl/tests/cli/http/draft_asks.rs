@@ -122,7 +122,7 @@ fn m_39a_a_synthesis_of_a_goal_waits_in_the_inbox_and_its_command_lists_it() {
     let listed = house.fixture.planctl(&["approvals", "--category", "SynthesisApproval"]);
     assert!(listed.out.contains("synthesis") && listed.out.contains("draft add-a-json-flag"), "{listed:?}");
     let none = house.fixture.planctl(&["approvals", "--category", "LlmPromptApproval"]);
-    assert!(none.out.contains("nothing waits"), "{none:?}");
+    assert!(none.out.contains("no prompt waits"), "{none:?}");
     let shown = house.fixture.planctl(&["approvals", "show"]);
     for words in ["draft │ Write the program `tools/x`", "let an agent write it", "look for another way"] {
         assert!(shown.out.contains(words), "{words}: {shown:?}");
