@@ -143,12 +143,7 @@ impl WorkspaceLock {
     ///
     /// When the file cannot be made.
     pub fn try_take(folder: &Path, workspace: &Path) -> io::Result<Option<WorkspaceLock>> {
-        let file = lock_file(folder, workspace)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
+        let Some(file) = try_lock(lock_file(folder, workspace)?)? else { return Ok(None) };
         let mut descriptors = vec![Arc::new(OwnedFd::from(file))];
         // A contract may lock the workspace itself, with `flock . make`, so the git folder goes before it.
         if let Ok(own) = File::open(workspace.join(".git")).or_else(|_| File::open(workspace)) {
@@ -194,12 +189,7 @@ impl PlanFileLock {
     ///
     /// As for [`PlanFileLock::share`].
     pub fn try_take(folder: &Path, plan_file: &Path) -> io::Result<Option<PlanFileLock>> {
-        let file = lock_file(folder, plan_file)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(PlanFileLock { _file: file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(try_lock(lock_file(folder, plan_file)?)?.map(|file| PlanFileLock { _file: file }))
     }
 }
 
@@ -210,6 +200,15 @@ fn lock_file(folder: &Path, path: &Path) -> io::Result<File> {
     let name = digest.as_str().trim_start_matches("sha256:");
     let path = folder.join(format!("{name}.lock"));
     File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
+}
+
+/// Locks a file without waiting; `None` when somebody else has it.
+fn try_lock(file: File) -> io::Result<Option<File>> {
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Reads a plan file.

@@ -51,14 +51,13 @@ struct Plan {
 
 /// Writes a graph of a text in a language, markdown where it is none.
 pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Converted {
+    let errors = errors(source);
     if Language::of(source.path()).is_some() {
         let graph = to_graph(source, workflow).ok();
-        let errors = errors(source);
         return Plan { errors, ..of_explicit(source, workflow, graph, to) }.written(to);
     }
     let plan = read(source);
     let graph = plan.lowered();
-    let errors = errors(source);
     if to.is_none() {
         let (workflow, _) = of_plan(source, &plan.tree);
         let names = plan.workflow.nodes.iter().map(|node| (node.id.value.clone(), node.id.value.clone()));

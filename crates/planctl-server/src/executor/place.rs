@@ -1,15 +1,14 @@
 //! Where an item is worked on: its folder, what tells that this is lost or replaced, and its lock.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use planctl_harness::{Baseline, Isolation, PlanFileLock, WorkspaceLock, brief_file_work};
+use planctl_harness::{Baseline, Isolation, PlanFileLock, WorkspaceLock, blocking_in_place, brief_file_work};
 use planctl_lang::{Source, is_same_but_for_marks, shell_word};
 use planctl_store::{Claimed, News};
 
 use super::{Cancel, Executor};
 use crate::executor::slots::Slot;
-use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::{around_folder, folder_problem};
 use crate::runs::plan_file::within_folder;
@@ -58,21 +57,18 @@ impl Executor {
         if baseline.marked.is_empty() {
             return Ok(held);
         }
-        let place = PathBuf::from(&claimed.workspace);
+        let place = Path::new(&claimed.workspace);
         for (plan, text) in self.protected_plans(baseline).await? {
-            let (locks, place, mut own) = (self.locks.clone(), place.clone(), std::mem::take(baseline));
-            let taken = blocking(move || {
-                let lock = PlanFileLock::share(&locks, &place.join(&plan));
-                let approved = Source::new(plan.clone(), text);
-                let is_approved = |bytes| {
-                    Source::from_bytes(plan.clone(), bytes)
-                        .is_ok_and(|found| is_same_but_for_marks(&found, &approved))
-                };
-                own.take_marks(&place, &plan, is_approved).map(|()| (lock, own))
+            let approved = Source::new(plan.as_str(), text);
+            let is_approved = |bytes| {
+                Source::from_bytes(plan.clone(), bytes)
+                    .is_ok_and(|found| is_same_but_for_marks(&found, &approved))
+            };
+            let lock = blocking_in_place(|| {
+                let lock = PlanFileLock::share(&self.locks, &place.join(&plan));
+                baseline.take_marks(place, &plan, is_approved).map(|()| lock)
             });
-            let (lock, own) = taken.await??;
-            held.push(lock.map_err(ServiceError::io("lock a plan's file"))?);
-            *baseline = own;
+            held.push(lock?.map_err(ServiceError::io("lock a plan's file"))?);
         }
         Ok(held)
     }

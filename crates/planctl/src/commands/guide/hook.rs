@@ -16,7 +16,7 @@ use planctl_config::Agent;
 use planctl_glob::Glob;
 use planctl_lang::{Levels, digest_of_text};
 
-use super::hooks::{HookInput, Reply};
+use super::hooks::{HookInput, Reply, trouble_words};
 use super::plugin::is_of_plugin;
 use super::session::{self, SessionTurn, Taken};
 use super::{canary, context_of, guard, guided, hooks, tasks};
@@ -485,10 +485,6 @@ impl Hook {
 /// The digest of a text that a session is sent back with, as its agent reads it.
 fn digest_of_sent(text: &str) -> String {
     digest_of_text(hooks::cut(text).trim()).as_str().to_owned()
-}
-
-fn trouble_words(message: &str) -> String {
-    format!("planctl: {message}; the session goes on, and nothing has passed")
 }
 
 /// Finds a daemon, or the database; an agent is not kept by one that does not answer.

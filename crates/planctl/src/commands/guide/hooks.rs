@@ -41,6 +41,10 @@ pub struct HookInput {
     pub prompt_response: Option<String>,
 }
 
+pub fn trouble_words(message: &str) -> String {
+    format!("planctl: {message}; the session goes on, and nothing has passed")
+}
+
 impl Reply {
     /// Answers an event whose input can't be read: it may be just something that a held session may not do.
     pub fn to_unread(event: SessionEvent, message: &str) -> Reply {
@@ -48,7 +52,7 @@ impl Reply {
             SessionEvent::Tool => {
                 Reply::Refuse(format!("planctl: {message}; this session is held, so the tool is not used"))
             }
-            SessionEvent::Stop => Reply::Note(format!("planctl holds this session, but {message}")),
+            SessionEvent::Stop => Reply::Note(trouble_words(message)),
             SessionEvent::Start
             | SessionEvent::Prompt
             | SessionEvent::ToolDone
