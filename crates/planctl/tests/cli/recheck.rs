@@ -72,7 +72,7 @@ fn a_run_that_is_done_or_waits_is_not_rechecked() {
     assert_eq!(said.code, 5, "{said:?}");
     assert!(
         said.err.contains(
-            "p-1 is done: only a run that failed or is paused is rechecked\nnext: planctl run p.md"
+            "p-1 is done: only a run that failed or is paused is rechecked\nnext: planctl run --again p.md --exec '"
         ),
         "{said:?}"
     );

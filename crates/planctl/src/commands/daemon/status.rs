@@ -30,6 +30,8 @@ pub async fn run(context: &Context) -> Answer {
         None => DaemonAnswer { health: Err(Silence::Shut), service: None },
     };
     let heading = heading(answer.health.as_ref());
+    // It takes its socket away when it leaves, so the two look alike.
+    let is_shut = matches!(answer.health, Err(Silence::Shut));
     let view = DaemonView {
         is_running: daemon.is_some(),
         state_dir: state_dir.display().to_string(),
@@ -41,7 +43,7 @@ pub async fn run(context: &Context) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else if let Some(info) = &view.daemon {
-        show::print(&draw(&heading, info, &view, context.verbosity() > 0))?;
+        show::print(&draw(&heading, is_shut, info, &view, context.verbosity() > 0))?;
     }
     if view.is_running {
         return Ok(Exit::Yes);
@@ -85,16 +87,18 @@ fn heading(health: Result<&DaemonHealthView, &Silence>) -> String {
         Ok(DaemonState::Degraded) => styled(CARE, "degraded"),
         Ok(DaemonState::Starting) => styled(CARE, "starting"),
         // It listens before it announces itself, and closes its listeners first when it leaves.
-        Ok(DaemonState::Stopping) => styled(CARE, "stopping"),
-        Err(Silence::Shut) => styled(CARE, "stopping, or its socket was removed: planctl daemon stop"),
+        Ok(DaemonState::Stopping) | Err(Silence::Shut) => styled(CARE, "stopping"),
         Err(Silence::Late) => styled(CARE, "running, without an answer"),
     }
 }
 
-fn draw(heading: &str, info: &DaemonInfo, view: &DaemonView, is_verbose: bool) -> String {
+fn draw(heading: &str, is_shut: bool, info: &DaemonInfo, view: &DaemonView, is_verbose: bool) -> String {
     let mut lines = Vec::new();
     let mut line = |name: &'static str, value: String| lines.push((name, value));
     line("state", heading.to_owned());
+    if is_shut {
+        line("or", "its socket was removed: planctl daemon stop".to_owned());
+    }
     let now = client::now_unix_seconds();
     line("started", show::ago(&info.started_at, now));
     line("version", show::safe(&info.version));
