@@ -494,6 +494,11 @@ pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
     }
 }
 
+/// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
+pub fn answer_command(answer: &str) -> &str {
+    if answer == "abort" { "cancel" } else { answer }
+}
+
 /// Says whether an answer needs a note: why, or words for the worker.
 pub fn answer_needs_note(ask: &AskView, word: &str) -> bool {
     match word {

@@ -1,7 +1,7 @@
 //! Says in commands of planctl what the API names as next steps.
 
+use planctl_api::words::answer_command;
 use planctl_api::{Next, Starting};
-use planctl_engine::Answer as Word;
 
 use crate::failure::Failure;
 use crate::show::shell_word;
@@ -130,9 +130,9 @@ pub fn needs(answer: &str) -> &'static str {
     }
 }
 
-/// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
+/// Returns the command that gives an answer, as it is typed.
 pub fn typed(answer: &str) -> String {
-    shell_word(if answer == Word::Abort.word() { "cancel" } else { answer })
+    shell_word(answer_command(answer))
 }
 
 #[cfg(test)]

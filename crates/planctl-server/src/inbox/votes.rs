@@ -36,8 +36,14 @@ pub(super) struct Tally {
     pub(super) is_repeated: bool,
     /// The votes that are still needed; none where this one decides.
     pub(super) lacks: Option<VotedView>,
-    /// The words that stand beside the decision: the caller's own, and who agreed before.
+    /// The words that stand beside the decision: the caller's own, and who agreed before, with theirs.
     pub(super) words: Option<String>,
+}
+
+/// Says who agreed before, when, and with which words: a worker reads those of all that decided.
+fn agreed_before(vote: &VoteRow) -> String {
+    let note = vote.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    format!("agreed before: {} ({}){note}", vote.voter, moment(vote.at))
 }
 
 impl Services {
@@ -110,10 +116,8 @@ impl Services {
             needed: rule.approvals,
         });
         let others = counting.iter().filter(agrees).filter(|vote| vote.voter != person);
-        let others: Vec<String> =
-            others.map(|vote| format!("{} ({})", vote.voter, moment(vote.at))).collect();
-        let agreed = (!others.is_empty()).then(|| format!("agreed before: {}", others.join(", ")));
-        let lines: Vec<String> = [note.map(str::to_owned), agreed].into_iter().flatten().collect();
+        let own = note.map(str::to_owned).into_iter();
+        let lines: Vec<String> = own.chain(others.map(|vote| agreed_before(vote))).collect();
         let words = (!lines.is_empty()).then(|| lines.join("\n"));
         Ok(Tally { vote, is_repeated, lacks, words })
     }

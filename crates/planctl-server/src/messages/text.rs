@@ -71,7 +71,8 @@ fn about(message: &MessageView) -> Vec<String> {
             }
             None => {
                 let usual = ask.usual.as_ref().map(|usual| format!("; usually {usual}")).unwrap_or_default();
-                lines.push(format!("answers: {}{usual}", ask.answers.join(", ")));
+                let answers: Vec<&str> = ask.answers.iter().map(|word| words::answer_command(word)).collect();
+                lines.push(format!("answers: {}{usual}", answers.join(", ")));
             }
         }
     }

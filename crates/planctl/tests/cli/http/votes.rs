@@ -93,6 +93,7 @@ fn p_19_a_plan_runs_once_as_many_people_agreed_as_its_rule_wants_and_history_nam
     assert_eq!(answered.len(), 1, "{answered:?}");
     let answered = answered[0].to_string();
     assert!(answered.contains("\"carl\"") && answered.contains("agreed before: ben ("), "{answered}");
+    assert!(answered.contains("Z): by ben"), "the words of all who agreed stand there: {answered}");
     assert_eq!(house.fixture.sql("select by from approvals"), "carl");
     assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
 }
