@@ -199,7 +199,7 @@ impl Services {
         let is_more = match row.ask.shortfall.map(|short| short.part) {
             Some(BudgetPart::Tokens) => by.tokens.is_some_and(|tokens| tokens > 0),
             Some(BudgetPart::MicroUsd) => by.micro_usd.is_some_and(|money| money > 0),
-            Some(BudgetPart::Seconds) | None => false,
+            Some(BudgetPart::MicroSeconds | BudgetPart::Seconds) | None => false,
         };
         if !is_more {
             let id = row.number.unsigned_abs();

@@ -152,6 +152,7 @@ pub(super) fn shortfall_view(short: &Shortfall) -> ShortfallView {
     let (part, amount): (_, fn(u64) -> f64) = match short.part {
         BudgetPart::Tokens => ("tokens", |count| count as f64),
         BudgetPart::MicroUsd => ("usd", usd),
+        BudgetPart::MicroSeconds => ("seconds", |count| count as f64 / 1_000_000.0),
         BudgetPart::Seconds => ("seconds", |count| count as f64),
     };
     ShortfallView {
