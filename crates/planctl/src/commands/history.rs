@@ -192,7 +192,11 @@ fn draw_why(view: &WhyView) -> String {
     let now = planctl_server::now().as_micros() as f64 / 1e6;
     // Its run may have been stopped while it was tried.
     let is_unfinished = view.step.state == StepState::Pending && view.step.attempts > 0;
-    let state = if is_unfinished { "not finished".to_owned() } else { show::step_words(&view.step, now) };
+    let state = match (view.is_gone_past, is_unfinished) {
+        (true, _) => "gone past".to_owned(),
+        (false, true) => "not finished".to_owned(),
+        (false, false) => show::step_words(&view.step, now),
+    };
     let mut text = format!("{} {name} {title}: {state}{}\n", show::safe(&view.run), round_words(view));
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
@@ -204,7 +208,7 @@ fn draw_why(view: &WhyView) -> String {
         text.push_str(&format!("  {}\n", styled(CARE, &caveat)));
     }
     let start = view.because.first().map(|because| because.at.as_str()).unwrap_or_default();
-    if !start.is_empty() {
+    if !start.is_empty() && !view.is_gone_past {
         text.push_str(&styled(FAINT, &format!("  first reached {}\n", show::ago(start, now))));
     }
     let mut drawn = None;

@@ -289,6 +289,14 @@ fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
     let looked = &json["choices"][0]["looked"][0];
     assert_eq!((&looked["came"], &looked["clauses"][0]["found"]), (&"taken".into(), &"1".into()), "{json}");
     assert_eq!(fixture.status()["steps"][2]["state"], "pending");
+    // A step that the run went past says which decision led past it.
+    let past = fixture.planctl(&["why", "p-1", "3"]).out;
+    for words in
+        ["step 3 Long way: gone past", "Which way?", "if steps.1.attempts=1 · taken: its condition held"]
+    {
+        assert!(past.contains(words), "{words}: {past}");
+    }
+    assert!(!past.contains("first reached"), "{past}");
 }
 
 #[test]
