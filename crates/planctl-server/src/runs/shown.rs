@@ -237,6 +237,8 @@ impl Shown {
                 title: shown.title,
                 state: shown.state,
                 visits: shown.visits,
+                leaves_out: merges_worktrees(&self.graph, node)
+                    && matches!(shown.state, StepState::Skipped | StepState::Waived),
             }
         });
         passages.collect()
@@ -474,6 +476,11 @@ pub(super) fn named<'g>(graph: &'g Graph, given: &str) -> Option<&'g Node> {
         };
         titled(&|title| title == given).or_else(|| titled(&|title| title.starts_with(&given)))
     })
+}
+
+/// Says whether branches that worked in worktrees of their own are merged at a node.
+pub(super) fn merges_worktrees(graph: &Graph, node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Join(_)) && graph.forks_or_merges_worktrees(&node.id)
 }
 
 /// Finds the step of a run's graph that is meant.

@@ -6,7 +6,7 @@ pub(super) mod end;
 use std::path::Path;
 
 use planctl_api::wire::calls::{Approving, Start};
-use planctl_api::wire::{HolderView, RunView, WaitingOn};
+use planctl_api::wire::{AskView, HolderView, RunView, WaitingOn};
 use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
@@ -394,7 +394,7 @@ pub async fn work_to_the_end(
     }
 }
 
-/// Returns the question of a worker, or the limit that a loop came to, where the run waits for that: no step's failure says it.
+/// Returns the question of a worker, or why a person is asked, where the run waits for that and no step's failure says it.
 async fn question_of(client: &Client, handle: Handle, view: &RunView) -> Result<Option<String>, Failure> {
     let Some(WaitingOn { kind, id: Some(id), .. }) = &view.waiting_on else { return Ok(None) };
     if kind != "question" && kind != "escalation" {
@@ -402,7 +402,11 @@ async fn question_of(client: &Client, handle: Handle, view: &RunView) -> Result<
     }
     let asks = client.asks(Some(handle)).await?.asks;
     let ask = asks.into_iter().find(|ask| ask.id == *id);
-    Ok(ask.filter(|ask| kind == "question" || ask.reason == "visits_limit").map(|ask| ask.asks))
+    let is_told = |ask: &AskView| {
+        let is_of_step = ask.step.is_some() && !matches!(ask.reason.as_str(), "visits_limit" | "not_red");
+        kind != "question" && is_of_step
+    };
+    Ok(ask.filter(|ask| !is_told(ask)).map(|ask| ask.asks))
 }
 
 /// Says where a run stands that a daemon goes on with, and how to follow it.

@@ -227,6 +227,7 @@ fn run_page(view: &RunView) -> String {
     if let Some(reason) = view.reason.as_ref().filter(is_news) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
+    text.push_str(&super::run::end::left_out_line(view));
     for day in view.day_budgets.iter().filter(|_| !view.state.is_over()) {
         text.push_str(&format!("  {}\n", show::day_budget(day, false, now_unix_seconds)));
     }

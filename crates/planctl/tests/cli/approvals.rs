@@ -242,6 +242,23 @@ fn reassign_gives_the_step_to_another_role() {
 }
 
 #[test]
+fn reassign_takes_no_role_that_nothing_knows() {
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:true\"\n\n[roles.senior]\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    fixture.write("p.md", &plan("Stuck", "5 minutes", &[("Try", "test -e impossible", "escalate")]));
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]).code, 3);
+    let ask = fixture.ask();
+    let said = fixture.planctl(&["approvals", "reassign", &ask, "senoir"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(
+        said.err.contains("there is no role \"senoir\"") && said.err.contains("roles: coder, senior"),
+        "{said:?}"
+    );
+    assert_eq!(fixture.planctl(&["approvals", "reassign", &ask, "senior"]).code, 0);
+}
+
+#[test]
 fn cancel_of_an_ask_ends_its_run_for_good() {
     let fixture = Fixture::new();
     let ask = stuck(&fixture);

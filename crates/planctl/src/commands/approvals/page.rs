@@ -422,6 +422,7 @@ mod tests {
                 reason: "exhausted".into(),
                 about: String::new(),
                 answers: vec!["retry".into(), "waive".into()],
+                is_of_branches: false,
                 usual: None,
                 options: Vec::new(),
                 leads_to: Vec::new(),

@@ -1,6 +1,7 @@
 //! How a run ended, or where it stopped, in words.
 
 use planctl_api::wire::{RunState, RunView, StepState, StepView, WorktreeView};
+use planctl_api::words;
 
 use super::super::Context;
 use super::super::standing::{exit_of, follow_up_command, next_of};
@@ -47,6 +48,7 @@ pub(super) fn print_end(context: &Context, view: &RunView, question: Option<&str
         let line = format!("step {} {title}: {caveat}", step.number);
         text.push_str(&format!("  {}\n", styled(show::CARE, &line)));
     }
+    text.push_str(&left_out_line(view));
     if let Some(worktree) = view.worktree.as_ref().filter(|worktree| worktree.is_made) {
         text.push_str(&format!("  {}\n", worktree_line(worktree)));
     }
@@ -73,6 +75,12 @@ pub(super) fn worktree_lines(worktree: &WorktreeView, is_taken_up: bool) -> Stri
         text.push_str(&format!("\n{}", styled(show::CARE, &line)));
     }
     text
+}
+
+/// Says what a run does without; nothing of a run whose branches were merged.
+pub fn left_out_line(view: &RunView) -> String {
+    let line = words::left_out(&view.passages);
+    line.map(|line| format!("  {}\n", styled(show::CARE, &line))).unwrap_or_default()
 }
 
 /// Says where the work of a run is.
@@ -136,6 +144,10 @@ fn steps_done(view: &RunView) -> String {
     let others = others.map(|(state, word)| (count(state), word));
     parts
         .extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    let joins = view.passages.iter().filter(|node| node.leaves_out).count();
+    if joins > 0 {
+        parts.push(format!("{} not merged", show::counted(joins, "join")));
+    }
     parts.join(", ")
 }
 
