@@ -17,6 +17,7 @@ mod mcp;
 mod messages;
 mod metrics;
 mod openapi;
+mod outage;
 mod page;
 mod parameters;
 mod plans;
