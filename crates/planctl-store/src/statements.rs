@@ -50,6 +50,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: expired", queue::EXPIRED),
     ("queue: held by", queue::HELD_BY),
     ("queue: holders", queue::HOLDERS),
+    ("queue: standing", queue::STANDING),
     ("queue: next gate", queue::NEXT_GATE),
     ("queue: next served", queue::NEXT_SERVED),
     ("queue: next work", queue::NEXT_WORK),

@@ -24,6 +24,9 @@ mod outage;
 #[path = "daemon/full_disk.rs"]
 mod full_disk;
 
+#[path = "daemon/idle.rs"]
+mod idle;
+
 #[path = "daemon/skew.rs"]
 mod skew;
 
