@@ -228,6 +228,15 @@ impl Health {
         }
     }
 
+    /// Notes why the private Postgres does not come back, which it logs itself.
+    pub(crate) fn set_outage_cause(&self, why: &str) {
+        let mut inner = self.lock();
+        let is_news = inner.last_error.as_ref().is_none_or(|(_, known)| known != why);
+        if matches!(inner.database, Database::Away { .. }) && is_news {
+            inner.last_error = Some((clock::now(), why.to_owned()));
+        }
+    }
+
     pub(crate) fn set_database_full(&self, why: &str) {
         let mut inner = self.lock();
         if !matches!(inner.database, Database::Full { .. }) {

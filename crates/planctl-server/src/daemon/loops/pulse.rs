@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_store::StoreError;
+use planctl_store::cluster::Cluster;
 
 use super::Shared;
 use crate::node::health::is_final;
@@ -35,6 +36,9 @@ pub(crate) async fn watch_health(shared: &Arc<Shared>) -> Option<StoreError> {
             Ok(Err(error)) if is_final(&error) => return Some(error),
             Ok(Err(error)) => shared.health.set_database_away(&error.to_string()),
             Err(_) => shared.health.set_database_away("it does not answer"),
+        }
+        if let Some(why) = shared.server_node.cluster().and_then(Cluster::trouble) {
+            shared.health.set_outage_cause(&format!("could not {why}"));
         }
         if shared.health.is_alive() {
             systemd::is_alive(&shared.health);
