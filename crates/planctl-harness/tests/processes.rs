@@ -11,6 +11,7 @@ mod processes {
     pub mod escapes;
     pub mod figures;
     pub mod gate_folders;
+    pub mod joins;
     pub mod limits;
     pub mod networks;
     pub mod probes;
@@ -41,6 +42,7 @@ fn main() {
         processes::adapters::tests(),
         processes::agents::tests(),
         processes::committed::tests(),
+        processes::joins::tests(),
         processes::contracts::tests(),
         processes::endings::tests(),
         processes::escapes::tests(),

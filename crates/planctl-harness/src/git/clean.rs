@@ -6,6 +6,7 @@
 //! It is a copy, so a process that changes the repository's own configuration meanwhile changes nothing.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings};
@@ -95,6 +96,29 @@ pub(crate) fn add_clean_repository(folder: &mut FolderContent, common: &Path, se
         if target.symlink_metadata().is_ok() {
             folder.link(name, target);
         }
+    }
+}
+
+/// Describes a bare repository of planctl's own that finds the objects of another, by that one's common folder, and reads files
+/// as that one does at this moment. Its own references and objects are nobody else's.
+pub(crate) fn add_borrowing_repository(folder: &mut FolderContent, common: &Path) {
+    let RepositorySettings { settings, ignored, shallow } = RepositorySettings::read(common);
+    let is_of_references =
+        |setting: &Setting| setting.section == "extensions" && setting.name == "refstorage";
+    let settings = settings.iter().filter(|setting| !is_of_references(setting));
+    folder.file("HEAD", "ref: refs/heads/none\n");
+    folder.file("config", draw(settings.chain(&[core("bare", "true")])));
+    folder.file("info/exclude", ignored);
+    if !shallow.is_empty() {
+        folder.file("shallow", shallow);
+    }
+    for name in ["refs", "worktrees"] {
+        folder.folder(name);
+    }
+    folder.file("objects/info/alternates", [common.join("objects").as_os_str().as_bytes(), b"\n"].concat());
+    match common.join("lfs") {
+        files if files.symlink_metadata().is_ok() => folder.link("lfs", files),
+        _ => drop(folder.folder("lfs")),
     }
 }
 
