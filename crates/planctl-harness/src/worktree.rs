@@ -30,6 +30,7 @@ pub use changes::{Change, ChangeKind, Changes, changes_since_head, tracked_of};
 pub(crate) use changes::{changes_between, enter_repositories};
 pub use commit::{commit_all, uncommitted, verify_result};
 pub use merge::{Conflict, Merged, merge};
+pub(crate) use objects::verify_newer;
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.
 const UNFINISHED: [(&str, &str, &str); 5] = [

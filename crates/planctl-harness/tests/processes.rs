@@ -14,6 +14,7 @@ mod processes {
     pub mod joins;
     pub mod limits;
     pub mod networks;
+    pub mod objects;
     pub mod probes;
     pub mod sandbox;
     pub mod shortage;
@@ -50,6 +51,7 @@ fn main() {
         processes::gate_folders::tests(),
         processes::limits::tests(),
         processes::networks::tests(),
+        processes::objects::tests(),
         processes::probes::tests(),
         processes::sandbox::tests(),
         processes::shortage::tests(),

@@ -268,7 +268,12 @@ impl<'a> Git<'a> {
         self.call_with(arguments, Input::Null).await
     }
 
-    async fn call_with<A: Into<OsString>>(
+    /// Calls git with an input and returns how it ended, with any status.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Git::call`].
+    pub(super) async fn call_with<A: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
         input: Input,

@@ -4,10 +4,14 @@
 //! git finds it there and keeps it. And a reference below `refs/replace/` lets git read another object in its place.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::WorktreeError;
 use super::call::Git;
+use crate::blocking::blocking_in_place;
+use crate::git::front::Repositories;
 use crate::process::Input;
+use crate::spawn::Spawner;
 
 /// Says that each object that decides what a merge of a commit brings is what its name says: the commits since `base`, the
 /// folders of both, and the files of `tree` that differ from it.
@@ -31,9 +35,66 @@ pub(super) async fn verify_objects(
             help: format!("git replace -d {object}"),
         });
     }
-    let mut suspects: Vec<&String> = objects.keys().collect();
-    if are_true(git, &suspects).await? {
-        return Ok(());
+    let Some(object) = first_untrue(git, objects.keys().collect()).await? else { return Ok(()) };
+    Err(WorktreeError::Forged {
+        of: objects.get(&object).cloned().unwrap_or_default(),
+        how: format!("the object {object} is not what its name says"),
+        help: format!(
+            "git fsck names all such objects; look at it with git cat-file -p {object}, and remove its file"
+        ),
+    })
+}
+
+/// Says that the objects that came to a workspace's repositories since the run was taken up are what their names say, also those in
+/// packs; those that were verified and are as they were then are not read again.
+///
+/// # Errors
+///
+/// [`WorktreeError::Forged`], and those of git.
+pub(crate) async fn verify_newer(
+    spawner: &Spawner,
+    workspace: &Path,
+    repositories: &Repositories,
+) -> Result<(), WorktreeError> {
+    for (own, newer) in blocking_in_place(|| repositories.unverified()) {
+        if let Some(folder) = newer.borrowed.first() {
+            return Err(WorktreeError::Forged {
+                of: "what git says".to_owned(),
+                how: format!("objects/info/alternates leads to {}, and did not before", folder.display()),
+                help: format!("remove that line of objects/info/alternates in {}", own.display()),
+            });
+        }
+        let git = Git::on_repository(spawner, workspace, own)?;
+        for index in &newer.packs {
+            // Without its other half git reads none of it.
+            let is_read = blocking_in_place(|| index.exists() && index.with_extension("pack").exists());
+            let words = ["verify-pack".as_ref(), "--".as_ref(), index.as_os_str()];
+            if is_read && git.call(words).await?.status != 0 {
+                return Err(untrue(format!("the pack {}", index.display()), index));
+            }
+        }
+        let objects: Vec<&String> = newer.loose.keys().collect();
+        // An object that can't be read at all is none, either.
+        if let Some(object) = first_untrue(&git, objects).await? {
+            return Err(untrue(format!("the object {object}"), &newer.loose[&object]));
+        }
+        repositories.mark_verified(own, newer);
+    }
+    Ok(())
+}
+
+fn untrue(what: String, file: &Path) -> WorktreeError {
+    WorktreeError::Forged {
+        of: "what git says".to_owned(),
+        how: format!("{what} is not what its name says"),
+        help: format!("look at it with git fsck, and remove the file: {}", file.display()),
+    }
+}
+
+/// Returns one of these objects that has not the name under which git reads it, where there is one.
+async fn first_untrue(git: &Git<'_>, mut suspects: Vec<&String>) -> Result<Option<String>, WorktreeError> {
+    if suspects.is_empty() || are_true(git, &suspects).await? {
+        return Ok(None);
     }
     while suspects.len() > 1 {
         let rest = suspects.split_off(suspects.len() / 2);
@@ -41,14 +102,7 @@ pub(super) async fn verify_objects(
             suspects = rest;
         }
     }
-    let object = suspects.first().map_or("", |object| object.as_str());
-    Err(WorktreeError::Forged {
-        of: objects.get(object).cloned().unwrap_or_default(),
-        how: format!("the object {object} is not what its name says"),
-        help: format!(
-            "git fsck names all such objects; look at it with git cat-file -p {object}, and remove its file"
-        ),
-    })
+    Ok(suspects.first().map(|object| (*object).clone()))
 }
 
 /// Returns the names of the objects, each with what it is.
@@ -92,7 +146,12 @@ async fn are_true(git: &Git<'_>, objects: &[&String]) -> Result<bool, WorktreeEr
     let place = git.private_path().join("verified");
     let words = ["pack-objects", "--quiet", "--window=0"].map(std::ffi::OsString::from);
     let words = words.into_iter().chain([place.clone().into_os_string()]);
-    let name = git.call_checked_with(words, Input::Bytes(input.into_bytes())).await?.text();
+    let packed = git.call_with(words, Input::Bytes(input.into_bytes())).await?;
+    // Where an object can't be read at all, or is of no type.
+    if packed.status != 0 {
+        return Ok(false);
+    }
+    let name = packed.text();
     let index = format!("{}-{name}.idx", place.display());
     Ok(git.call(["verify-pack", "--", &index]).await?.status == 0)
 }

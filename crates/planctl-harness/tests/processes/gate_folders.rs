@@ -34,7 +34,7 @@ pub fn tests() -> Vec<Trial> {
     ]
 }
 
-struct Place {
+pub struct Place {
     folder: tempfile::TempDir,
 }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// A repository with one commit of `a.txt` and `tests/check.sh`.
-    fn repository() -> Place {
+    pub fn repository() -> Place {
         let place = Place::new();
         place.write("a.txt", "one\n").write("tests/check.sh", "exit 1\n");
         place.git(&["init"]);
@@ -57,26 +57,26 @@ impl Place {
         place
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub fn at(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    fn work(&self) -> PathBuf {
+    pub fn work(&self) -> PathBuf {
         self.at("work")
     }
 
-    fn write(&self, name: &str, text: &str) -> &Place {
+    pub fn write(&self, name: &str, text: &str) -> &Place {
         let path = self.work().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self
     }
 
-    fn git(&self, arguments: &[&str]) -> String {
+    pub fn git(&self, arguments: &[&str]) -> String {
         git(&self.work(), arguments)
     }
 
-    fn runner(&self) -> ContractRunner {
+    pub fn runner(&self) -> ContractRunner {
         self.runner_with(&[])
     }
 
@@ -100,7 +100,7 @@ fn evidence(runner: &ContractRunner, command: &str) -> Evidence {
     *evidence
 }
 
-fn exit_code(runner: &ContractRunner, command: &str) -> i32 {
+pub fn exit_code(runner: &ContractRunner, command: &str) -> i32 {
     let evidence = evidence(runner, command);
     let Ending::Exited { code } = evidence.ending else { panic!("{command}: {:?}", evidence.ending) };
     code
