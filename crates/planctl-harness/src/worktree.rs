@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use self::call::{Called, Git, call, call_checked, call_with_own_configuration, path_of};
 use self::commit::refuse_nested;
 use self::noted::{keep, own_folder};
-pub(crate) use self::records::remove_locks;
-use self::records::{add_worktree, remove_file, remove_worktrees};
+use self::records::{add_worktree, remove_worktrees};
+pub(crate) use self::records::{remove_file, remove_locks};
 use crate::blocking::blocking_in_place;
 use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
@@ -30,7 +30,7 @@ pub use changes::{Change, ChangeKind, Changes, changes_since_head, tracked_of};
 pub(crate) use changes::{changes_between, enter_repositories};
 pub use commit::{commit_all, uncommitted, verify_result};
 pub use merge::{Conflict, Merged, merge};
-pub(crate) use objects::verify_newer;
+pub(crate) use objects::{verify_newer, verify_trees};
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.
 const UNFINISHED: [(&str, &str, &str); 5] = [

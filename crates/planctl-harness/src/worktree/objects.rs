@@ -25,7 +25,10 @@ pub(super) async fn verify_objects(
     tip: &str,
     tree: &str,
 ) -> Result<(), WorktreeError> {
-    let objects = deciding_objects(git, base, tip, tree).await?;
+    let commits = git.call_checked(["rev-list", tip, &format!("^{base}")]).await?.text();
+    let mut objects: BTreeMap<String, String> =
+        commits.lines().map(|commit| (commit.to_owned(), format!("the commit {commit}"))).collect();
+    add_trees(git, base, tree, &mut objects).await?;
     let replaced =
         git.call_checked(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/replace/"]).await?;
     if let Some((object, of)) = replaced.text().lines().find_map(|object| objects.get_key_value(object)) {
@@ -35,6 +38,10 @@ pub(super) async fn verify_objects(
             help: format!("git replace -d {object}"),
         });
     }
+    refuse_untrue(git, &objects).await
+}
+
+async fn refuse_untrue(git: &Git<'_>, objects: &BTreeMap<String, String>) -> Result<(), WorktreeError> {
     let Some(object) = first_untrue(git, objects.keys().collect()).await? else { return Ok(()) };
     Err(WorktreeError::Forged {
         of: objects.get(&object).cloned().unwrap_or_default(),
@@ -105,17 +112,25 @@ async fn first_untrue(git: &Git<'_>, mut suspects: Vec<&String>) -> Result<Optio
     Ok(suspects.first().map(|object| (*object).clone()))
 }
 
-/// Returns the names of the objects, each with what it is.
-async fn deciding_objects(
+/// Says that the folders of two trees, and the files in which they differ, are what their names say.
+///
+/// # Errors
+///
+/// [`WorktreeError::Forged`], and those of git.
+pub(crate) async fn verify_trees(git: &Git<'_>, one: &str, other: &str) -> Result<(), WorktreeError> {
+    let mut objects = BTreeMap::new();
+    add_trees(git, one, other, &mut objects).await?;
+    refuse_untrue(git, &objects).await
+}
+
+/// Adds the names of the objects of two trees that tell them apart, each with what it is.
+async fn add_trees(
     git: &Git<'_>,
-    base: &str,
-    tip: &str,
-    tree: &str,
-) -> Result<BTreeMap<String, String>, WorktreeError> {
-    let commits = git.call_checked(["rev-list", tip, &format!("^{base}")]).await?.text();
-    let mut objects: BTreeMap<String, String> =
-        commits.lines().map(|commit| (commit.to_owned(), format!("the commit {commit}"))).collect();
-    for side in [base, tree] {
+    one: &str,
+    other: &str,
+    objects: &mut BTreeMap<String, String>,
+) -> Result<(), WorktreeError> {
+    for side in [one, other] {
         let top = git.call_checked(["rev-parse", &format!("{side}^{{tree}}")]).await?.text();
         objects.insert(top, "the top folder".to_owned());
         let folders = git.call_checked(["ls-tree", "-r", "-d", "-z", "--full-tree", side]).await?;
@@ -126,16 +141,18 @@ async fn deciding_objects(
             }
         }
     }
-    let changed = git.call_checked(["diff-tree", "-r", "-z", "--raw", "--no-renames", base, tree]).await?;
+    let changed = git.call_checked(["diff-tree", "-r", "-z", "--raw", "--no-renames", one, other]).await?;
     for pair in changed.records().map(String::from_utf8_lossy).collect::<Vec<_>>().chunks_exact(2) {
-        let mut words = pair[0].split(' ').skip(1);
-        if let (Some(mode), Some(object)) = (words.next(), words.nth(1))
-            && !["000000", "160000"].contains(&mode)
-        {
-            objects.insert(object.to_owned(), pair[1].clone().into_owned());
+        let words: Vec<&str> = pair[0].trim_start_matches(':').split(' ').collect();
+        let [mode, other_mode, object, other_object, ..] = words[..] else { continue };
+        // What both began with decides a merge, too.
+        for (mode, object) in [(mode, object), (other_mode, other_object)] {
+            if !["000000", "160000"].contains(&mode) {
+                objects.insert(object.to_owned(), pair[1].clone().into_owned());
+            }
         }
     }
-    Ok(objects)
+    Ok(())
 }
 
 /// Says whether what git reads for each of these objects has that object's name.

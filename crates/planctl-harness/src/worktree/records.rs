@@ -96,7 +96,7 @@ pub(super) fn resolve_links(path: &Path) -> PathBuf {
 }
 
 /// Removes a file; one that is not there is as good.
-pub(super) fn remove_file(path: &Path) -> Result<(), WorktreeError> {
+pub(crate) fn remove_file(path: &Path) -> Result<(), WorktreeError> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(WorktreeError::Io { what: format!("remove {}", path.display()), source })

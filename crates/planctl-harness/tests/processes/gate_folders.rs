@@ -354,6 +354,7 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
     };
     let untracked = |place: &Place| drop(place.git(&["config", "status.showUntrackedFiles", "no"]));
     let modes = |place: &Place| drop(place.git(&["config", "core.fileMode", "false"]));
+    let line_ends = |place: &Place| drop(place.git(&["config", "core.autocrlf", "true"]));
     let replaced = |place: &Place| {
         place.write("tests/check.sh", "exit 0\n");
         let blob = place.git(&["hash-object", "-w", "tests/check.sh"]);
@@ -366,11 +367,12 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
     };
     let is_clean = "test -z \"$(git status --porcelain)\"";
     type Prepare<'a> = &'a dyn Fn(&Place);
-    let cheats: [(&str, Prepare<'_>, &str); 6] = [
+    let cheats: [(&str, Prepare<'_>, &str); 7] = [
         ("core.worktree", &elsewhere, "git diff --quiet HEAD"),
         ("info/exclude", &ignored, is_clean),
         ("showUntrackedFiles", &untracked, is_clean),
         ("core.fileMode", &modes, "git diff --quiet HEAD"),
+        ("core.autocrlf", &line_ends, "git diff --quiet HEAD"),
         ("replace", &replaced, "git show HEAD:tests/check.sh | grep -qx 'exit 0'"),
         ("include.path", &included, is_clean),
     ];
@@ -385,6 +387,9 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
             place.write("tests/check.sh", "exit 1\n");
             let file = place.work().join("tests/check.sh");
             std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        if name == "core.autocrlf" {
+            place.write("tests/check.sh", "exit 1\r\n");
         }
         if ask == is_clean {
             place.write("tests/check.sh", "exit 1\n");
