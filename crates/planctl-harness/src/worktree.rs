@@ -11,7 +11,7 @@ mod objects;
 mod records;
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -404,8 +404,8 @@ impl Checkout {
             blocking_in_place(make)
                 .map_err(|source| WorktreeError::Io { what: format!("make {}", parent.display()), source })?;
         }
-        let words = ["--lock".as_ref(), "--reason".as_ref(), new.reason.as_ref()];
-        let arguments = words.into_iter().chain([new.path.as_os_str(), new.branch.as_ref()]);
+        let mut arguments = ["--lock", "--reason", new.reason].map(OsString::from).to_vec();
+        arguments.extend([new.path.into(), new.branch.into()]);
         let common = blocking_in_place(|| self.common_git_dir())?;
         let records = common.join("worktrees");
         // The repository of planctl's git links to it, and git can't make a folder where a link to nothing is.

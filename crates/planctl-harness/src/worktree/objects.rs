@@ -4,6 +4,7 @@
 //! git finds it there and keeps it. And a reference below `refs/replace/` lets git read another object in its place.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::WorktreeError;
@@ -75,7 +76,7 @@ pub(crate) async fn verify_newer(
         for index in &newer.packs {
             // Without its other half git reads none of it.
             let is_read = blocking_in_place(|| index.exists() && index.with_extension("pack").exists());
-            let words = ["verify-pack".as_ref(), "--".as_ref(), index.as_os_str()];
+            let words = [OsString::from("verify-pack"), "--".into(), index.into()];
             if is_read && git.call(words).await?.status != 0 {
                 return Err(untrue(format!("the pack {}", index.display()), index));
             }

@@ -1,6 +1,6 @@
 //! Joins and commits believe nothing that a worker writes into git's folder, and write nowhere else by way of it.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use planctl_harness::{BranchWorktrees, Joined, WorktreeError, commit_all};
@@ -22,6 +22,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         a_worktree_that_names_another_repository_is_not_committed,
         a_worktree_is_made_on_a_branch_of_its_own,
         branches_of_a_repository_with_other_names_of_objects_are_joined,
+        what_a_clumsy_worker_leaves_in_a_branch_is_joined_as_it_is,
     ]
 }
 
@@ -240,4 +241,36 @@ fn branches_of_a_repository_with_other_names_of_objects_are_joined() {
     place.in_branch(0, "b.txt", "b\n");
     assert_eq!(block_on(place.branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1 });
     assert_eq!(place.read("b.txt"), "b\n");
+}
+
+fn what_a_clumsy_worker_leaves_in_a_branch_is_joined_as_it_is() {
+    let place = Place::new();
+    let base = block_on(place.branches().create_worktrees(1)).unwrap();
+    let tree = branch_of(&place, 0);
+    let write = |name: &str, text: &str| std::fs::write(tree.join(name), text).unwrap();
+    git(&tree, &["checkout", "--quiet", "--detach"]);
+    for settings in [["core.fileMode", "false"], ["core.autocrlf", "true"], ["core.sparseCheckout", "true"]] {
+        git(&tree, &[&["config"], &settings[..]].concat());
+    }
+    write("a name\nof two lines", "x\n");
+    write("ends.txt", "one\r\ntwo\r\n");
+    write("tool.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(tree.join("tool.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+    symlink("/etc/passwd", tree.join("link")).unwrap();
+    std::fs::create_dir_all(tree.join("many/empty")).unwrap();
+    (0..1_200).for_each(|number| write(&format!("many/{number}"), &number.to_string()));
+    write("added.txt", "added\n");
+    git(&tree, &["add", "--intent-to-add", "added.txt"]);
+    git(&tree, &["update-index", "--skip-worktree", "a.txt"]);
+    write("a.txt", FIRST);
+    let own = place.top().join(".git/worktrees/0");
+    std::fs::create_dir(own.join("rebase-merge")).unwrap();
+    std::fs::write(own.join("index.lock"), "").unwrap();
+    assert_eq!(block_on(place.branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1_206 });
+    assert_eq!(place.read("a name\nof two lines"), "x\n");
+    assert_eq!((place.read("ends.txt").as_str(), place.read("a.txt").as_str()), ("one\r\ntwo\r\n", FIRST));
+    assert_eq!(place.read("added.txt"), "added\n");
+    assert_eq!(place.top().join("tool.sh").metadata().unwrap().permissions().mode() & 0o111, 0o111);
+    assert_eq!(std::fs::read_link(place.top().join("link")).unwrap(), Path::new("/etc/passwd"));
+    assert_eq!(std::fs::read_dir(place.top().join("many")).unwrap().count(), 1_200);
 }
