@@ -146,7 +146,7 @@ async fn add_trees(
     for pair in changed.records().map(String::from_utf8_lossy).collect::<Vec<_>>().chunks_exact(2) {
         let words: Vec<&str> = pair[0].trim_start_matches(':').split(' ').collect();
         let [mode, other_mode, object, other_object, ..] = words[..] else { continue };
-        // What both began with decides a merge, too.
+        // The file that both began with decides a merge, too.
         for (mode, object) in [(mode, object), (other_mode, other_object)] {
             if !["000000", "160000"].contains(&mode) {
                 objects.insert(object.to_owned(), pair[1].clone().into_owned());

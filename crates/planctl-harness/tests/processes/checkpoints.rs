@@ -189,7 +189,7 @@ fn p71_an_object_that_a_worker_forged_is_neither_shown_nor_restored() {
     place.write("new.py", "later\n");
     assert!(block_on(checkpoints.restore(&top, &recorded)).is_err_and(|error| is_forged(&error)));
     assert_eq!(place.read("new.py").as_deref(), Some("later\n"));
-    // What a person is told to do helps.
+    // The help for a person is true.
     place.write("new.py", "EVIL\n");
     assert!(since_begin().is_err());
     std::fs::remove_file(&evil).unwrap();
