@@ -31,6 +31,9 @@ pub enum PlanCommand {
         /// The plan to write [default: plans/TITLE.md]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Of a file of Task Master, the tag whose tasks become steps [default: master, or its only tag]
+        #[arg(long)]
+        tag: Option<String>,
     },
     /// Drafts a plan from a goal with a model or an agent; approves and runs nothing
     #[command(before_help = "Examples:

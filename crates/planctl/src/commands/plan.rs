@@ -21,7 +21,9 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
         PlanCommand::Verb(verb) => on_file(context, verb).await,
         PlanCommand::Run(plan) => start(context, plan).await,
-        PlanCommand::Import { list, output } => super::import::run(context, &list, output.as_deref()),
+        PlanCommand::Import { list, output, tag } => {
+            super::import::run(context, &list, output.as_deref(), tag.as_deref())
+        }
         PlanCommand::Draft(args) => super::draft::run(context, &args).await,
         PlanCommand::Ls => super::plans::ls(context).await,
         PlanCommand::OfRun(verb) => on_run(context, verb).await,

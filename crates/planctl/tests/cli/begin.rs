@@ -283,6 +283,25 @@ fn what_is_no_task_list_or_is_done_is_not_imported_and_no_file_is_written_over()
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.err.contains(says), "{said:?}");
     }
+    let tasks = r#"{"tasks": [{"id": 1, "title": "x", "dependencies": []}]}"#;
+    fixture.write("tags.json", &format!("{{\"a\": {tasks}, \"b\": {tasks}}}"));
+    fixture.write("many.md", &"- [ ] one\n".repeat(5_001)).write("doubt.md", "- [-] it\n");
+    for (args, code, says) in [
+        (&["tags.json"][..], 1, "tags.json has tasks with the tags a, b"),
+        (&["tags.json", "--tag", "c"], 4, "it has a, b"),
+        (&["todo.md", "--tag", "c"], 4, "leave --tag out"),
+        (
+            &["many.md"],
+            1,
+            "the plan of many.md would have 5001 steps, and a plan may have 5000; nothing was written",
+        ),
+        (&["doubt.md"], 1, "left out: it (marked `[-]`: under way, or given up?)"),
+    ] {
+        let said = fixture.planctl(&[&["plan", "import"], args].concat());
+        assert!(said.code == code && said.err.contains(says), "{said:?}");
+    }
+    let tagged = fixture.planctl(&["plan", "import", "tags.json", "--tag", "b", "-o", "b.md"]);
+    assert!(tagged.code == 0 && tagged.err.contains("not read: tasks with the tag a"), "{tagged:?}");
     assert_eq!(fixture.planctl(&["plan", "import", "todo.md"]).code, 0);
     let again = fixture.planctl(&["plan", "import", "todo.md"]);
     assert!(again.code == 5 && again.err.contains("name another file: -o FILE"), "{again:?}");
