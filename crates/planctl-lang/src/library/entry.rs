@@ -116,7 +116,7 @@ pub fn entry_markdown(source: &Source, id: &str) -> Option<Converted> {
     match Language::of(source.path()) {
         None => {
             let (lost, changed) = <_>::default();
-            Some(Converted { text: source.text().to_owned(), lost, changed })
+            Some(Converted { text: source.text().to_owned(), lost, changed, is_compared: true })
         }
         Some(_) => workflow_of(source, id).map(|workflow| convert(source, &workflow, None)),
     }

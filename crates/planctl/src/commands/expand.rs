@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_harness::{Command, End, Spawner, contract_environment, read_plan};
+use planctl_lang::workflow::Language;
 use planctl_lang::{Expanded, Source, Unreadable, expand_in_batches, render_all};
 
 use super::{Context, write};
@@ -35,7 +36,7 @@ pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
     }
     let written = match (&how.output, how.write) {
         (Some(output), _) => {
-            write::create(output, &expanded.text)?;
+            write::create_plan(output, &expanded.text, Language::of(source.path()))?;
             output
         }
         (None, true) => {

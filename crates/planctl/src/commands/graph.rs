@@ -16,7 +16,7 @@ use crate::checking;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
-use crate::show::{self, BAD, BOLD, GOOD, shell_word, styled};
+use crate::show::{self, BAD, BOLD, CARE, GOOD, shell_word, styled};
 
 const DRAWINGS: [Format; 6] =
     [Format::Ascii, Format::Svg, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
@@ -44,7 +44,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
                 match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
                     Some(text) => format!("{}\n", text.trim_end()),
                     None => match language_of(format) {
-                        Some(to) => converted(workflow::convert(&read.source, workflow, to), format)?,
+                        Some(to) => written(workflow::convert(&read.source, workflow, to), &read.source, to)?,
                         None => render(workflow, &Stages::new(), format)?,
                     },
                 }
@@ -242,7 +242,7 @@ async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, 
         return Err(Failure::new(Exit::No, format!("{} has no graph", show::safe(&view.run))));
     };
     if let Some(to) = language_of(format) {
-        return converted(workflow::convert_graph(graph, to), format);
+        return written(workflow::convert_graph(graph, to), &checked.source, to);
     }
     let mut workflow = workflow::of_graph(graph);
     if format == Format::Svg {
@@ -290,7 +290,12 @@ fn language_of(format: Format) -> Option<Option<Language>> {
 }
 
 /// Returns the text of a plan in another language, unless that would be judged in another way.
-fn converted(written: Converted, format: Format) -> Result<String, Failure> {
+pub fn written(written: Converted, of: &Source, to: Option<Language>) -> Result<String, Failure> {
+    let name = shell_word(of.path());
+    if !written.is_compared {
+        show::say(&styled(CARE, "warning: the plan has errors, so nothing could compare the two texts"));
+        show::say(&format!("help: planctl verify {name}"));
+    }
     for lost in &written.lost {
         show::say(&format!("not written: {}", show::safe(lost)));
     }
@@ -299,8 +304,8 @@ fn converted(written: Converted, format: Format) -> Result<String, Failure> {
         let message = format!("the plan would be judged in another way: {changed} can't be written");
         return Err(Failure::new(Exit::No, message).help("write it in the language that it has, or by hand"));
     }
-    let is_json = format == Format::Json;
-    let text = if is_json { planctl_lang::json_escaped(written.text) } else { written.text };
+    let text =
+        if to == Some(Language::Json) { planctl_lang::json_escaped(written.text) } else { written.text };
     Ok(format!("{}\n", text.trim_end()))
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::workflow::{Language, Library as Placement};
+use planctl_lang::workflow::{self, Language, Library as Placement};
 use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
 use planctl_server::library::Origin;
 
-use super::{Context, expand, library, write};
+use super::{Context, expand, graph, library, write};
 use crate::args::Beginning;
 use crate::failure::{Answer, Exit, Failure};
 use crate::plan_files;
@@ -35,12 +35,20 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         return Err(Failure::usage("the title is empty"));
     }
     let owner = how.owner.clone().unwrap_or_else(|| context.actor());
-    let text = match Language::of(source.path()) {
-        None => instantiate(&source, title.as_deref(), &owner, place.as_ref()),
-        Some(_) => source.text().to_owned(),
+    let name =
+        title.clone().or_else(|| parse(&source).0.head.title.map(|title| title.value)).unwrap_or_default();
+    let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&name))), Path::to_owned);
+    let language = Language::of(&file.to_string_lossy());
+    write::refuse_other_language(&file, language)?;
+    let source = match language {
+        None => in_language(source, None)?,
+        Some(_) => source,
     };
-    let title = title.or_else(|| parse(&source).0.head.title.map(|title| title.value)).unwrap_or_default();
-    let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
+    let source = match Language::of(source.path()) {
+        None => Source::new(source.path(), instantiate(&source, title.as_deref(), &owner, place.as_ref())),
+        Some(_) => source,
+    };
+    let text = in_language(source, language)?.text().to_owned();
     put(context, &file, &text, how.force)?;
     let word = show::shell_word(&file.display().to_string());
     show::print(&format!(
@@ -49,6 +57,26 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         styled(BOLD, "next:")
     ))?;
     Ok(Exit::Yes)
+}
+
+/// Returns a plan in a language, markdown where it is none.
+fn in_language(source: Source, to: Option<Language>) -> Result<Source, Failure> {
+    let from = Language::of(source.path());
+    if from == to {
+        return Ok(source);
+    }
+    let graphs = match from {
+        None => vec![workflow::of_plan(&source, &parse(&source).0).0],
+        Some(language) => workflow::check(&source, language).0,
+    };
+    let [graph] = graphs.as_slice() else {
+        let message = format!("{} has {} graphs, and a plan is one", show::safe(source.path()), graphs.len());
+        return Err(
+            Failure::new(Exit::No, message).help("planctl graph render FILE --entry NAME writes one of them")
+        );
+    };
+    let text = graph::written(workflow::convert(&source, graph, to), &source, to)?;
+    Ok(Source::new(format!("plan.{}", to.map_or("md", Language::ending)), text))
 }
 
 /// Writes a plan that is not there yet, or over one that is.
@@ -80,7 +108,9 @@ pub fn template(
         return Ok((Source::new(name, *text), None));
     }
     if Path::new(name).exists() {
-        return Ok((expand::read(Path::new(name))?, None));
+        let is_graph = Language::of(name).is_some();
+        let read = if is_graph { expand::read_any } else { expand::read };
+        return Ok((read(Path::new(name))?, None));
     }
     let own = library.found.iter().filter(|found| found.origin != Origin::BuiltIn);
     let own = own.map(|found| found.entry.id.as_str());

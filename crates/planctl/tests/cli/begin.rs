@@ -77,6 +77,36 @@ fn a_new_plan_begins_from_a_template_or_from_a_plan() {
     assert!(said.err.contains("did you mean `bugfix`?"), "{said:?}");
 }
 
+// Markdown was written into files of any name, and the next command failed.
+#[test]
+fn a_plan_is_written_in_the_language_that_its_file_is_named_for() {
+    let fixture = Fixture::new();
+    fixture.write("todo.md", "- [ ] one\n").write("t.md", &templated());
+    let refused: [&[&str]; 5] = [
+        &["plan", "import", "todo.md", "-o", "x.json"],
+        &["plan", "draft", "fix the failing test a.sh", "--out", "x.dot"],
+        &["goal", "resolve", "read a.txt", "--out", "x.json"],
+        &["expand", "t.md", "--item", "a", "-o", "x.json"],
+        &["new", "plans/"],
+    ];
+    for args in refused {
+        let said = fixture.planctl(args);
+        assert_eq!(said.code, 2, "{args:?} {said:?}");
+        let says = ["the plan is markdown, and x.", "plans/ is a folder, and a plan is a file"];
+        assert!(says.iter().any(|says| said.err.contains(says)), "{args:?} {said:?}");
+        assert!(!said.err.contains("--force"), "{said:?}");
+    }
+    for (file, from) in [("a.dot", "hello"), ("b.json", "hello"), ("c.md", "a.dot"), ("d.dot", "b.json")] {
+        let said = fixture.planctl(&["new", file, "--from", from]);
+        assert!(
+            said.code == 0 && said.out == format!("wrote {file}\nnext: planctl verify {file}\n"),
+            "{said:?}"
+        );
+        let verified = fixture.planctl(&["verify", file]);
+        assert_eq!(verified.code, 0, "{file} {verified:?}");
+    }
+}
+
 #[test]
 fn a_template_of_steps_is_expanded_with_a_file_a_command_or_words() {
     let fixture = Fixture::new();

@@ -81,6 +81,16 @@ fn a_plan_that_another_language_would_judge_otherwise_is_not_written() {
 }
 
 #[test]
+fn a_plan_that_makes_no_graph_is_written_and_not_compared_which_is_said() {
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", &SOUND.replace("start -> repair", "start -> nowhere"));
+    let written = fixture.planctl(&["graph", "render", "fix.dot", "--format", "json"]);
+    assert_eq!(written.code, 0, "{written:?}");
+    let said = "warning: the plan has errors, so nothing could compare the two texts\nhelp: planctl verify fix.dot\n";
+    assert!(written.err.starts_with(said), "{written:?}");
+}
+
+#[test]
 fn a_plan_in_markdown_is_drawn_too() {
     let fixture = Fixture::new();
     fixture.write(

@@ -23,7 +23,7 @@ use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
 use super::super::draft::writer::{self, DraftWriter};
-use super::super::{Context, editing};
+use super::super::{Context, editing, write};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
 };
@@ -126,6 +126,9 @@ impl Asked<'_> {
 pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Answer {
     let context = database.context();
     let source = &args.source;
+    if let Some(out) = &args.out {
+        write::refuse_other_language(out, None)?;
+    }
     let mut capabilities = capabilities(context, &source.tools).await?;
     let tools: Vec<Tool> = capabilities.iter().map(tool).collect();
     capabilities.push(Capability::ask_person());

@@ -44,6 +44,10 @@ pub fn plan_of(found: &FoundEntry, file: Option<&Path>) -> Result<Source, Failur
             format!("a plan in markdown would be judged in another way: {changed} can't be written");
         return Err(Failure::new(Exit::No, message).help(help));
     }
+    if !written.is_compared {
+        let warning = "warning: the entry has errors, so nothing could compare the plan with it";
+        show::say(&styled(CARE, warning));
+    }
     if !written.lost.is_empty() {
         show::say(&format!("help: {help}"));
     }
