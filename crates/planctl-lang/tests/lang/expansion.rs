@@ -251,6 +251,16 @@ fn what_can_not_be_expanded_says_why() {
 }
 
 #[test]
+fn an_item_in_a_list_of_globs_is_the_file_that_it_names() {
+    let text = templated("test -f x")
+        .replace("**task:**\nMake `two", "**changes:** out/{item}, {index}.txt\n**task:**\nMake `two");
+    assert!(text.contains("out/{item}"), "{text}");
+    assert!(expanded(&text, &["**"]).contains("**changes:** out/\\*\\*, 1.txt\n"));
+    assert!(expanded(&text, &["a[1].txt"]).contains("**changes:** out/a\\[1\\].txt, 1.txt\n"));
+    assert!(refused(&text, Some(&["a,b"])).contains("has a comma, which ends an entry of the list"));
+}
+
+#[test]
 fn an_item_is_quoted_where_the_shell_needs_it() {
     for (contract, item, command) in [
         ("test -f {item}", "a b", "test -f 'a b'"),

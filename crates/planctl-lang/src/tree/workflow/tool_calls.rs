@@ -165,11 +165,13 @@ pub(crate) fn lint_there(source: &Source, workflow: &Workflow, facts: &Facts, fo
 
 const REFERENCES: &str = "write `${steps.2.output}`, or a part of it: `${steps.2.output.items[0].id}`";
 
+const EARLIER: &str = "refer to a step that comes before this one";
+
 /// Says whether a node comes before another one on some path.
 fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (String, String)> {
     let Some(other) = workflow.nodes.iter().find(|other| other.id.value == name) else {
         let near = did_you_mean(name, workflow.nodes.iter().map(|node| node.id.value.as_str()));
-        let help = near.map_or(REFERENCES.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
+        let help = near.map_or(EARLIER.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
         return Err((format!("there is no step `{}`", escape(name)), help));
     };
     let gives =
@@ -184,10 +186,7 @@ fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (Strin
     let mut after = reached(out_edges.len(), place(name), next);
     match after.any(|at| Some(at) == place(&node.id.value)) {
         true => Ok(()),
-        false => Err((
-            format!("step `{}` does not come before it", escape(name)),
-            "refer to a step that comes before this one".to_owned(),
-        )),
+        false => Err((format!("step `{}` does not come before it", escape(name)), EARLIER.to_owned())),
     }
 }
 
