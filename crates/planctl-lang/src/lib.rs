@@ -45,7 +45,8 @@ pub use report::group::{Group, groups};
 pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word, show};
 pub use report::requirements::{REQUIREMENTS, Requirement, requirements};
 pub use syntax::shell::{
-    Deciding, Look, Reads, Unseen, deciding, is_reading_contract, reading_programs, scripts_of_command,
+    Deciding, Look, NamedFiles, Reads, Unseen, deciding, is_reading_contract, named_files, reading_programs,
+    scripts_of_command,
 };
 pub use syntax::values::ask_deadline_words;
 pub use syntax::{Position, Source, Unreadable, condition, dot};
