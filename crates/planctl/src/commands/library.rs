@@ -10,7 +10,7 @@ use std::time::Duration;
 use planctl_api::wire::{LibraryEntryView, LibraryList, LibraryStats, RunState, RunView};
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
 use planctl_lang::workflow::{Language, missing_next};
-use planctl_server::library::{FoundEntry, Library, Origin, match_view, project_file};
+use planctl_server::library::{FOLDER, FoundEntry, Library, Origin, match_view, project_file};
 
 use super::Context;
 use crate::args::{LibraryCommand, MatcherWord, Matching};
@@ -85,11 +85,16 @@ pub fn file_of_entry(context: &Context, library: &Library, id: &str) -> Result<P
     if let Some(file) = of_project.filter(|file| Language::of(&file.to_string_lossy()).is_none()) {
         return Ok(file.to_owned());
     }
-    let file = context.workspace().join(format!("plans/{id}.md"));
-    if !file.exists() {
-        super::write::create(&file, plan_of(found, Some(&file))?.text())?;
-        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(id)));
+    let file_with = |ending: &str| context.workspace().join(format!("{FOLDER}/{id}.{ending}"));
+    let is_plan =
+        |file: &PathBuf| file.exists() && (found.file() != Some(file.as_path()) || found.stands_alone());
+    if let Some(file) = ["md", "json"].map(file_with).into_iter().find(is_plan) {
+        return Ok(file);
     }
+    let ending = authoring::ending_of(found);
+    let file = file_with(ending);
+    super::write::create(&file, plan_of(found, Some(&file))?.text())?;
+    context.say(&format!("wrote {FOLDER}/{}.{ending}, the library's plan", show::safe(id)));
     Ok(file)
 }
 
@@ -115,13 +120,13 @@ pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
     if let Some(file) = files.into_iter().find(|file| file.is_file()) {
         return Ok(file);
     }
-    if plan_files::library(context).entry(name).is_none() {
-        return Ok(named.to_owned());
-    }
+    let library = plan_files::library(context);
+    let Some(found) = library.entry(name) else { return Ok(named.to_owned()) };
+    let ending = authoring::ending_of(found);
     let word = show::shell_word(name);
     let message =
         format!("`{}` is an entry of the library, and this project has no plan of it", show::safe(name));
-    Err(Failure::not_found(message).next(format!("planctl new plans/{word}.md --from {word}")))
+    Err(Failure::not_found(message).next(format!("planctl new {FOLDER}/{word}.{ending} --from {word}")))
 }
 
 fn list(context: &Context, domain: Option<&str>) -> Answer {

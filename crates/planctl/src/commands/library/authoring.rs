@@ -50,6 +50,13 @@ pub fn plan_of(found: &FoundEntry, file: Option<&Path>) -> Result<Source, Failur
     Ok(Source::new(format!("{id}.md"), written.text))
 }
 
+/// Returns how the name of a plan ends that says all that an entry does: in markdown, else as JSON.
+pub fn ending_of(found: &FoundEntry) -> &'static str {
+    let written = entry_markdown(&found.source, &found.entry.id);
+    let is_whole = written.is_none_or(|written| written.lost.is_empty() && written.changed.is_empty());
+    if is_whole { "md" } else { "json" }
+}
+
 fn pretty(entry: &Map<String, Value>) -> String {
     serde_json::to_string_pretty(entry).unwrap_or_default() + "\n"
 }
