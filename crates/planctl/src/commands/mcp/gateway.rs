@@ -197,6 +197,8 @@ fn refused(failure: Failure) -> Refused {
         Exit::Unavailable => "database_unavailable",
         Exit::Configuration => "configuration",
         Exit::No
+        | Exit::Data
+        | Exit::Protocol
         | Exit::Yes
         | Exit::Waiting
         | Exit::Budget
