@@ -62,6 +62,7 @@ fn faults_are_typed() {
         said.err
     };
     let failed = |words: &str, code: i32| said("fail", &format!("{{\"words\": {words:?}}}"), code);
+    assert!(failed("no HALF repository", 1).contains("tool error: no \u{fffd} repository"));
     assert!(failed("no such repository", 1).contains("tool error: no such repository"));
     let limited = failed("API rate limit exceeded, retry after 90 seconds", 75);
     assert!(limited.contains("rate limit: ") && limited.contains("asks to wait 90 s"), "{limited}");
