@@ -113,7 +113,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
             let view = client.status(client.find(&run).await?).await?;
-            let again = again(&file.display().to_string(), &view);
+            let plan = file.display().to_string();
+            let again = if is_guided { guided_again(&plan) } else { again(&plan, &view) };
             context.say(&format!("{} {again}", styled(BOLD, "next:")));
             Ok(Exit::Yes)
         }
@@ -127,6 +128,10 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             Err(changed_plan_failure(file, &checked, &approved_text, run.as_deref())?)
         }
     }
+}
+
+fn guided_again(plan: &str) -> String {
+    format!("planctl guide on --again {}", shell_word(plan))
 }
 
 /// Says by whose approval a run goes on that nobody was asked about at this command: a policy's, or one that a person gave

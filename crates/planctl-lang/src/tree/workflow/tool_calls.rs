@@ -71,9 +71,21 @@ impl ToolFields {
 
 const ARGUMENTS: &str = "write a JSON object, or a list of `- name: value`";
 
-/// Reads arguments: a JSON object, in a fence or not, or a list.
+/// Takes comments away that begin a line behind everything else.
+fn without_last_comments(text: &str) -> &str {
+    let mut plain = text.trim();
+    while let Some(before) = plain.strip_suffix("-->")
+        && let Some(at) = before.rfind("<!--")
+        && before[..at].trim_end_matches([' ', '\t']).ends_with('\n')
+    {
+        plain = before[..at].trim_end();
+    }
+    plain
+}
+
+/// Reads arguments: a JSON object, in a fence or not, or a list; a comment may stand behind them.
 fn read_arguments(text: &str) -> Result<Map<String, Value>, String> {
-    let plain = text.trim();
+    let plain = without_last_comments(text);
     let plain = match plain.strip_prefix("```").or_else(|| plain.strip_prefix("~~~")) {
         Some(fenced) => {
             let inner = fenced.split_once('\n').map_or("", |(_, inner)| inner).trim_end();

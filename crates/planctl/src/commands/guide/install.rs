@@ -267,18 +267,23 @@ fn without(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failu
         for group in groups.elements() {
             take_out(agent, event, &group);
         }
-        if groups.elements().is_empty()
+        if is_bare(&groups.to_string())
             && let Some(property) = hooks.get(name)
         {
             property.remove();
         }
     }
-    if hooks.properties().is_empty()
+    if is_bare(&hooks.to_string())
         && let Some(property) = object.get("hooks")
     {
         property.remove();
     }
     Ok(ended(root.to_string()))
+}
+
+/// Says whether a list or an object has nothing in it, not even a comment.
+fn is_bare(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || "{}[]".contains(c))
 }
 
 /// Takes planctl's hook out of a group; the group goes where nothing else is in it.
