@@ -507,6 +507,21 @@ fn a_guard_of_an_earlier_planctl_says_how_the_files_that_it_looks_at_may_change(
 }
 
 #[test]
+fn a_configuration_that_a_session_breaks_does_not_let_it_go() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
+    fixture.write("planctl.toml", "x = [[[");
+    let played = claude(&fixture).play(&[Says("done"); 7]);
+    assert_eq!(played.sent_back.len(), 6, "{played:?}");
+    assert!(played.sent_back[0].contains("planctl.toml"), "{played:?}");
+    assert!(played.notes[0].contains("nothing has passed"), "{played:?}");
+    std::fs::remove_file(fixture.path("planctl.toml")).unwrap();
+    let session = claude(&fixture);
+    assert_eq!(session.play(&[Runs("touch ok"), Says("done")]).sent_back.len(), 0);
+    assert!(fixture.planctl(&["guard", "ls"]).out.contains("holds"));
+}
+
+#[test]
 fn a_guard_is_shown_by_its_command_at_every_screen() {
     let fixture = Fixture::new();
     assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
