@@ -57,6 +57,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("timers: timers due", timers::TIMERS_DUE),
     ("acknowledgements: acknowledge", acknowledgements::ACKNOWLEDGE),
     ("attendance: attend", attendance::ATTEND),
+    ("attendance: leave", attendance::LEAVE),
     ("attendance: left", attendance::LEFT),
     ("attendance: left at", attendance::LEFT_AT),
     ("attendance: forget attendance", attendance::FORGET_ATTENDANCE),

@@ -304,11 +304,12 @@ impl Api {
         }
         let message = format!("could not reach a daemon at {}: {cause}", self.address());
         let failure = Failure::new(Exit::Unavailable, message);
-        match &self.transport {
-            Transport::Http { address: Address::Url(url), .. } if !tls::is_of_this_machine(url) => {
-                failure.help("start it on that machine, or name another address with --server")
-            }
-            Transport::Http { .. } | Transport::InProcess(_) => failure.next("planctl daemon start"),
+        let Transport::Http { address: Address::Url(url), .. } = &self.transport else {
+            return failure.next("planctl daemon start");
+        };
+        match tls::listening_address(url) {
+            Some(address) => failure.next(format!("planctl daemon start --listen {address}")),
+            None => failure.help("start it on that machine, or name another address with --server"),
         }
     }
 

@@ -254,23 +254,23 @@ impl Context {
         if self.global.yes {
             return Ok(());
         }
-        self.ask_or_refuse(question, "A terminal is needed to confirm, or --yes")
+        self.refuse_unless_interactive(question, "A terminal is needed to confirm, or --yes")?;
+        done_if(decide::is_yes(question)?)
     }
 
-    /// Makes sure that a person approves something; `--yes` is not an approval.
-    pub fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
-        self.ask_or_refuse(question, "A terminal is needed to approve, or --approve")
+    /// Makes sure that a person approves something; `--yes` is not an approval. Ctrl-C is an error.
+    pub async fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
+        self.refuse_unless_interactive(question, "A terminal is needed to approve, or --approve")?;
+        done_if(decide::is_yes_or_stopped(question).await?)
     }
 
-    fn ask_or_refuse(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
-        if !self.is_interactive() {
-            return Err(Failure::usage(format!("{question} {otherwise}")));
-        }
-        match decide::choose(question, &[('y', "es"), ('n', "o")])? {
-            'y' => Ok(()),
-            _ => Err(Failure::new(Exit::Cancelled, "nothing was done")),
-        }
+    fn refuse_unless_interactive(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
+        if self.is_interactive() { Ok(()) } else { Err(Failure::usage(format!("{question} {otherwise}"))) }
     }
+}
+
+fn done_if(is_yes: bool) -> Result<(), Failure> {
+    if is_yes { Ok(()) } else { Err(Failure::new(Exit::Cancelled, "nothing was done")) }
 }
 
 /// Returns the login of the user that this process runs as; `USER` may be anybody's.

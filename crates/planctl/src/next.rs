@@ -89,6 +89,8 @@ pub fn words(next: &Next) -> String {
         Next::CreateToken => "planctl token create SCOPE --name NAME".to_owned(),
         Next::RevokeToken { token } => format!("planctl token revoke {token}"),
         Next::ListWorkers => "planctl worker ls".to_owned(),
+        Next::ListTokens => "planctl token ls".to_owned(),
+        Next::ListDeliveries => "planctl notify deliveries".to_owned(),
         Next::ReadApi => "GET /v1/openapi.json".to_owned(),
         Next::ByHand { what } => what.clone(),
     }

@@ -103,7 +103,7 @@ const NEVER: [&str; 3] = ["trust", "clean", "reset"];
 
 /// Adds a tip to a misused command line, where one is known.
 pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
-    if let Some(plain) = without_jargon(error, root) {
+    if let Some(plain) = without_jargon(error, reached(root, typed).0) {
         *error = plain;
         return;
     }
@@ -129,7 +129,7 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
 }
 
 /// Returns an error about a number in words that a person knows; clap repeats those of the standard library.
-fn without_jargon(error: &clap::Error, root: &Command) -> Option<clap::Error> {
+fn without_jargon(error: &clap::Error, typed: &Command) -> Option<clap::Error> {
     let source = std::error::Error::source(error)?;
     let kind = source.downcast_ref::<ParseIntError>()?.kind();
     let is_too_large = matches!(kind, IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
@@ -137,7 +137,7 @@ fn without_jargon(error: &clap::Error, root: &Command) -> Option<clap::Error> {
     let argument = text_of(error, ContextKind::InvalidArg)?;
     let value = text_of(error, ContextKind::InvalidValue)?;
     let message = format!("invalid value '{value}' for '{argument}': {wanted} is expected");
-    Some(root.clone().error(ErrorKind::ValueValidation, message))
+    Some(typed.clone().error(ErrorKind::ValueValidation, message))
 }
 
 fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {

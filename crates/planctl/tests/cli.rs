@@ -73,6 +73,8 @@ mod watching;
 #[path = "cli/probe.rs"]
 mod probe;
 
+#[path = "cli/within.rs"]
+mod within;
 #[path = "cli/words.rs"]
 mod words;
 

@@ -236,9 +236,9 @@ pub enum RunVerb {
         /// Try the contracts of passed steps again, in a copy of the workspace; continue at the first step that fails its contract
         #[arg(long)]
         recheck: bool,
-        /// Do this step anew, which passed, with all that follows it; the run must have failed or be paused
+        /// Do this step anew, which passed (its number or title, or a node's name), with all that follows it; the run must have failed or be paused
         #[arg(long, value_name = "STEP", conflicts_with = "recheck")]
-        from: Option<u32>,
+        from: Option<String>,
     },
     /// Ends runs for good
     Cancel {

@@ -337,18 +337,28 @@ impl<'c> AnswerPrompt<'c> {
 
 /// Returns the open asks of a run, and of the runs within it.
 pub async fn open_asks(client: &Client, handle: Handle) -> Result<Vec<AskView>, Failure> {
-    let (mut asks, mut runs) = (Vec::new(), vec![handle]);
-    while let Some(run) = runs.pop() {
+    let mut asks = Vec::new();
+    for run in with_those_within(client, handle).await? {
         asks.extend(client.asks(Some(run)).await?.asks);
+    }
+    asks.sort_by_key(|ask| ask.id);
+    Ok(asks)
+}
+
+/// Returns a run and those within it that are not over, each after the one that it is within.
+pub async fn with_those_within(client: &Client, handle: Handle) -> Result<Vec<Handle>, Failure> {
+    let mut runs = vec![handle];
+    let mut at = 0;
+    while let Some(run) = runs.get(at).copied() {
         let view = client.status(run).await?;
         for step in view.steps.iter().filter(|step| !step.state.is_settled()) {
             if let Some(inner) = &step.run {
                 runs.push(client.find_in(inner, &view.workspace).await?);
             }
         }
+        at += 1;
     }
-    asks.sort_by_key(|ask| ask.id);
-    Ok(asks)
+    Ok(runs)
 }
 
 /// Waits until an ask is answered or taken back.

@@ -234,6 +234,9 @@ fn waive_needs_a_reason_and_shows_for_ever() {
 fn reassign_gives_the_step_to_another_role() {
     let fixture = Fixture::new();
     let ask = stuck(&fixture);
+    let alone = fixture.planctl(&["approvals", "reassign", &ask]);
+    let next = format!("next: planctl approvals reassign {ask} ROLE\n");
+    assert!(alone.code == 2 && alone.err.contains(&next), "the ask's number names no role: {alone:?}");
     let status = goes_on(&fixture, &["approvals", "reassign", &ask, "senior"]);
     assert_eq!(
         (status["steps"][0]["state"].as_str(), status["steps"][0]["role"].as_str()),

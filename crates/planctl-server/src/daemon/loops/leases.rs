@@ -64,4 +64,11 @@ impl Shared {
         report.troubles.into_iter().for_each(|trouble| self.health.set_last_error(trouble));
         Ok(())
     }
+
+    /// Does so before any work is claimed: of a run of whose work somebody holds a lease, no time is taken off.
+    pub(crate) async fn attend_first(&self) {
+        if let Err(error) = self.attend().await {
+            self.health.set_last_error(error.to_string());
+        }
+    }
 }
