@@ -22,8 +22,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, shell_word, styled};
 use crate::stop::Stop;
 
-/// Opens a plan in a person's editor: that of the run that an ask holds, of one that is paused for it, or a file that no run
-/// waits with.
+/// Opens in a person's editor the plan of the run that an ask holds or that is paused for it, or a file that no run waits with.
 pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     context.is_json()?;
     let client = Client::open(context).await?;
