@@ -237,7 +237,7 @@ async fn handle_request(
     }
     call.body = body.clone();
     if !route.runs_to_completion() {
-        return (route.handler)(call).await;
+        return call.answered().await;
     }
     let decided_by = api.clone();
     let work = async move {
@@ -247,7 +247,7 @@ async fn handle_request(
             decided_by.page().note_decision();
             answered
         } else {
-            (route.handler)(call).await
+            call.answered().await
         }
     };
     api.to_its_end(work).await
@@ -538,8 +538,7 @@ async fn run_idempotently(mut call: Call, route: &str, body: &Bytes) -> Result<R
         }
     };
     call.request = Some(turn.id);
-    let handler = call.route.handler;
-    let mut response = match handler(call).await {
+    let mut response = match call.answered().await {
         Ok(response) => response,
         Err(problem) => {
             api.requests().count_refusal(&problem);
