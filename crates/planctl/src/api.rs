@@ -374,7 +374,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
         None => failure,
     };
     match &problem.next {
-        Some(next) => crate::next::with_next(failure, next),
+        Some(next) => crate::next::with_next(failure, next, problem.workspace.as_deref()),
         None => failure,
     }
 }

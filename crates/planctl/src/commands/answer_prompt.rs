@@ -14,6 +14,7 @@ use crate::amounts::{parse_cost, parse_time, parse_tokens};
 use crate::client::{self, Client, Handle};
 use crate::decide;
 use crate::failure::{Exit, Failure};
+use crate::next;
 use crate::progress::Progress;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 use crate::stop::Stop;
@@ -202,7 +203,7 @@ impl<'c> AnswerPrompt<'c> {
                     if client.ask(ask.id).await?.ask.answer.is_some() {
                         return closed(client, ask.id).await;
                     }
-                    show::say_failure(&failure);
+                    next::say_failure(&failure);
                 }
                 Err(failure) => return Err(failure),
             }

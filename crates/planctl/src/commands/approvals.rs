@@ -14,7 +14,7 @@ use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::next;
-use crate::show::{self, BOLD, Cell, shell_word, styled};
+use crate::show::{self, BOLD, Cell, shell_word};
 
 use page::draw_page;
 
@@ -290,10 +290,10 @@ async fn answer_all(
         super::standing::next_of(&view)
     } else {
         let words = super::run::end::after_answer(&view, word);
-        Some(next::typed_here(&words, &view.workspace))
+        Some(next::typed_in(&words, &view.workspace))
     };
     if let Some(next) = next {
-        context.say(&format!("{} {next}", styled(BOLD, "next:")));
+        context.say(&next::line(&next));
     }
     Ok(exit)
 }

@@ -428,7 +428,7 @@ impl<'a> Drafting<'a> {
     fn command(&self, out: Option<&Path>) -> String {
         let mut words = vec!["planctl plan draft".to_owned()];
         words.extend(self.args.goal.as_deref().map(shell_word));
-        let path = |flag: &str, path: &Path| format!("{flag} {}", shell_word(&path.display().to_string()));
+        let path = |flag: &str, path: &Path| format!("{flag} {}", show::file_word(path));
         words.extend(self.args.from.as_deref().map(|from| path("--from", from)));
         words.extend(
             self.args.agent.as_ref().map(|agent| format!("--agent {}", shell_word(&agent.to_string()))),

@@ -3,6 +3,7 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::draft::DraftRevisionView;
 use planctl_api::wire::{AskPage, AskView, Decided, RunState, RunView, StepState};
@@ -15,26 +16,30 @@ use planctl_server::check::Checked;
 use super::recorded::{print_recorded, recorded_word};
 use super::{Context, approvals, changes, run as running, verify, write};
 use crate::args::EditArgs;
-use crate::checking;
 use crate::client::{self, Client, Handle};
-use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, shell_word, styled};
+use crate::show::{self, shell_word};
+use crate::{checking, decide, next, plan_files};
 
 /// Opens a plan in a person's editor: that of the run that an ask holds, of one that is paused for it, or a file that no run
 /// waits with.
 pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     let client = Client::open(context).await?;
     let named = args.what.as_deref();
-    let file = named.map(Path::new).filter(|path| path.is_file());
-    let ask = match named {
-        Some(word) if file.is_none() && word.parse::<u64>().is_ok() => word.parse().ok(),
-        Some(word) => ask_of_run(&client, word, file.is_some()).await?,
-        None => only_editable_ask(&client).await?,
+    let is_ask = |word: &&str| word.parse::<u64>().is_ok() && !Path::new(word).is_file();
+    let file = named.filter(|word| !is_ask(word)).map(|word| plan_files::named_unless_run(context, word));
+    let file = file.transpose()?.flatten();
+    let ask = match (named, &file) {
+        (Some(word), None) if is_ask(&word) => word.parse().ok(),
+        (Some(_), Some(file)) => ask_of_run(&client, &file.to_string_lossy(), true).await?,
+        (Some(word), None) => ask_of_run(&client, word, false)
+            .await
+            .map_err(|failure| plan_files::or_near(context, word, failure))?,
+        (None, _) => only_editable_ask(&client).await?,
     };
     match (ask, file) {
         (Some(ask), _) => edit(context, &client, ask, args).await,
-        (None, Some(file)) => edit_file(context, file).await,
+        (None, Some(file)) => edit_file(context, &file).await,
         (None, None) => edit_paused(context, &client, named.unwrap_or_default(), args).await,
     }
 }
@@ -72,15 +77,15 @@ async fn edit_paused(context: &Context, client: &Client, named: &str, args: &Edi
             editing = Editing::new(context, client, handle, None).await?;
         }
         RunState::AwaitingApproval | RunState::Done | RunState::Failed | RunState::Cancelled => {
-            let why = "it does not go on";
-            return Err(Failure::new(Exit::Conflict, format!("could not edit the plan of {run}: {why}"))
+            let what = format!("could not edit the plan of {run}: it does not go on");
+            return Err(Failure::new(Exit::Conflict, what)
                 .help("edit its file for the next run")
                 .next("planctl approvals"));
         }
     }
     let Some(checked) = editing.edited(context, client, &editor).await? else {
         context.say(&format!("nothing changed; {run} stays paused"));
-        context.say(&format!("{} {}", styled(BOLD, "next:"), editing.resume()));
+        context.say(&next::line(&editing.resume()));
         return Ok(Exit::Yes);
     };
     if !args.approve {
@@ -272,13 +277,14 @@ fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
     if ask.answers.iter().any(|answer| answer == "revise") {
         return Ok(());
     }
-    let (kind, plan) = (show::safe(&ask.kind), shell_word(&ask.plan));
-    Err(match ask.kind.as_str() {
-        "plan" => refused("is about a plan that has not begun: edit its file".to_owned())
-            .next(format!("planctl run {plan}")),
-        _ => refused(format!("is a {kind} ask, and no answer to it changes the plan"))
-            .next(format!("planctl approvals show {}", ask.id)),
-    })
+    let (why, next) = match ask.kind.as_str() {
+        "plan" => ("about a plan that has not begun: edit its file".to_owned(), Next::start(&ask.plan)),
+        kind => (
+            format!("a {} ask, and no answer to it changes the plan", show::safe(kind)),
+            Next::ShowAsk { ask: ask.id },
+        ),
+    };
+    Err(next::with_next(refused(format!("is {why}")), &next, Some(&ask.workspace)))
 }
 
 /// A run's plan while a person edits it.
@@ -314,11 +320,7 @@ impl Editing {
                 Exit::Conflict,
                 format!("could not edit the plan of {run} from here: its workspace is another"),
             )
-            .next(format!(
-                "cd {} && {}",
-                shell_word(&view.workspace),
-                command_to_reopen(&view, page.map(|page| page.ask.id))
-            )));
+            .next(next::typed_in(&command_to_reopen(&view, page.map(|page| page.ask.id)), &view.workspace)));
         }
         let kept = client.plan_of_run(handle).await?;
         let file = Path::new(&view.workspace).join(&view.plan);
@@ -538,7 +540,7 @@ impl Editing {
         let given = Approving { worker: self.worker.clone(), ..Approving::with_note(note) };
         let decided = client.approve(&checked, &given).await.map_err(|failure| {
             // The run is paused by now, and waits for an approval of the file.
-            failure.next(format!("planctl approve {}", shell_word(&self.view.plan)))
+            next::with_next(failure, &Next::approve(&self.view.plan), Some(&self.view.workspace))
         })?;
         self.remove_draft();
         Ok(decided)
@@ -547,11 +549,9 @@ impl Editing {
     /// Says where the run stands by now, and what to type next.
     async fn say_next(&self, context: &Context, client: &Client, is_json: bool) -> Result<(), Failure> {
         if !is_json {
-            let run = show::safe(&self.view.run);
             let view = client.status(self.handle).await?;
-            let next = running::end::after_answer(&view, &Word::Retry);
-            context.say(&format!("{run} is {}", show::run_state(view.state)));
-            context.say(&format!("{} {next}", styled(BOLD, "next:")));
+            context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
+            context.say(&next::line(&running::end::after_answer(&view, &Word::Retry)));
         }
         Ok(())
     }

@@ -141,9 +141,9 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let stopped = run.reason.as_ref().filter(|_| is_stopped);
     let stopped = stopped.map(|reason| format!("{} was {}\n", show::safe(&view.run), show::safe(reason)));
     // The answer to a step's own ask, else what the run needs.
-    let own = view.next.as_ref().map(|next| show::safe_block(&next::words(next)));
+    let own = view.next.as_ref().map(|next| show::safe_block(&next::words_in(next, Some(&run.workspace))));
     let next = own.or_else(|| next_of(&run).filter(|_| step.is_none() || is_open(&view.step)));
-    let next = next.map(|next| format!("{} {next}\n", styled(BOLD, "next:")));
+    let next = next.map(|next| format!("{}\n", next::line(&next)));
     let waits = waiting_line(&run).filter(|_| run.state == RunState::Queued);
     let waits = waits.map(|line| format!("  {line}\n")).unwrap_or_default();
     let text = [stopped.unwrap_or_default(), draw_why(&view), waits, next.unwrap_or_default()].concat();

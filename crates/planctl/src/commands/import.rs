@@ -7,7 +7,9 @@ use planctl_lang::{Imported, Origin, Source, import, slug};
 use super::{Context, expand, write};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
-use crate::show::{self, BOLD, styled};
+use crate::next;
+use crate::plan_files;
+use crate::show;
 
 /// The files of a folder that are tried where a folder is named.
 const LISTS: [&str; 3] = ["tasks.md", "tasks.json", "tasks/tasks.json"];
@@ -33,8 +35,7 @@ pub fn run(context: &Context, file: &Path, output: Option<&Path>) -> Answer {
     let Some(imported) = imported.filter(|imported| imported.steps > 0) else {
         return Err(Failure::new(Exit::No, format!("{name} has no open task; nothing was written")));
     };
-    let made =
-        output.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&imported.title))), Path::to_owned);
+    let made = output.map_or_else(|| plan_files::in_folder(context, &slug(&imported.title)), Path::to_owned);
     write::create(&made, &imported.text).map_err(|failure| {
         if failure.exit == Exit::Conflict { failure.help("name another file: -o FILE") } else { failure }
     })?;
@@ -63,8 +64,8 @@ fn beside(context: &Context, file: &Path, origin: Origin) -> Vec<String> {
 
 fn report(imported: &Imported, from: &str, made: &Path) -> String {
     let steps = if imported.steps == 1 { "1 step".to_owned() } else { format!("{} steps", imported.steps) };
-    let made = made.display().to_string();
-    let mut text = format!("wrote {}: {steps} from {from}, {}\n", show::safe(&made), imported.origin.name());
+    let name = show::safe(&made.display().to_string());
+    let mut text = format!("wrote {name}: {steps} from {from}, {}\n", imported.origin.name());
     for (what, left) in [("already done, so not imported", &imported.done), ("left out", &imported.left_out)]
     {
         if !left.is_empty() {
@@ -79,6 +80,6 @@ fn report(imported: &Imported, from: &str, made: &Path) -> String {
             if imported.gaps == 1 { "1 contract" } else { &format!("{} contracts", imported.gaps) };
         text.push_str(&format!("left to write: {contracts}, marked `**contract:** TODO`\n"));
     }
-    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), show::shell_word(&made)));
+    text.push_str(&format!("{}\n", next::line(&format!("planctl verify {}", show::file_word(made)))));
     text
 }

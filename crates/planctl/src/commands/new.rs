@@ -9,8 +9,9 @@ use planctl_server::library::Origin;
 use super::{Context, expand, library, write};
 use crate::args::Beginning;
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::plan_files;
-use crate::show::{self, BOLD, styled};
+use crate::show;
 
 /// Writes a plan that is not there yet.
 pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
@@ -28,6 +29,8 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         show::print(&show::table(&["TEMPLATE", "WHAT IT IS FOR"], rows))?;
         return Ok(Exit::Yes);
     }
+    let file = file.map(|file| with_ending(context, file)).transpose()?;
+    let file = file.as_deref();
     let (source, place) = template(context, how.from.as_deref(), file)?;
     let named = file.and_then(Path::file_stem).map(|stem| title_of(&stem.to_string_lossy()));
     let title = how.title.clone().or(named);
@@ -35,20 +38,47 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         return Err(Failure::usage("the title is empty"));
     }
     let owner = how.owner.clone().unwrap_or_else(|| context.actor());
+    if let Some(file) = file
+        && Language::of(&file.to_string_lossy()) != Language::of(source.path())
+    {
+        let name = show::safe(&file.display().to_string());
+        return Err(Failure::usage(format!(
+            "{name} would not hold what its ending says: the template is another language"
+        ))
+        .help("name a file that ends with .md"));
+    }
     let text = match Language::of(source.path()) {
         None => instantiate(&source, title.as_deref(), &owner, place.as_ref()),
         Some(_) => source.text().to_owned(),
     };
     let title = title.or_else(|| parse(&source).0.head.title.map(|title| title.value)).unwrap_or_default();
-    let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
+    let file = file.map_or_else(|| plan_files::in_folder(context, &slug(&title)), Path::to_owned);
     put(context, &file, &text, how.force)?;
-    let word = show::shell_word(&file.display().to_string());
     show::print(&format!(
-        "wrote {}\n{} planctl verify {word}\n",
+        "wrote {}\n{}\n",
         show::safe(&file.display().to_string()),
-        styled(BOLD, "next:")
+        next::line(&format!("planctl verify {}", show::file_word(&file)))
     ))?;
     Ok(Exit::Yes)
+}
+
+/// Returns the file that is to be written, where its name may lack the ending, and the folder with it.
+fn with_ending(context: &Context, file: &Path) -> Result<PathBuf, Failure> {
+    let name = file.to_string_lossy();
+    if name == "-" {
+        return Err(Failure::usage("a new plan is written to a file, not to standard output")
+            .help("planctl new FILE, or no name for one after its title"));
+    }
+    if name.ends_with('/') || file.is_dir() {
+        return Err(
+            Failure::usage(format!("{} is a folder", show::safe(&name))).help("name the plan's file in it")
+        );
+    }
+    Ok(match file.extension() {
+        Some(_) => file.to_owned(),
+        None if plan_files::is_bare(file) => plan_files::in_folder(context, &name),
+        None => PathBuf::from(format!("{name}.md")),
+    })
 }
 
 /// Writes a plan that is not there yet, or over one that is.
@@ -79,8 +109,8 @@ pub fn template(
     if let Some(Template { text, .. }) = TEMPLATES.iter().find(|template| template.name == name) {
         return Ok((Source::new(name, *text), None));
     }
-    if Path::new(name).exists() {
-        return Ok((expand::read(Path::new(name))?, None));
+    if let Some(file) = plan_files::lookup(context.workspace(), Path::new(name))? {
+        return Ok((expand::read(&file)?, None));
     }
     let own = library.found.iter().filter(|found| found.origin != Origin::BuiltIn);
     let own = own.map(|found| found.entry.id.as_str());

@@ -25,6 +25,8 @@ use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::next;
+use crate::plan_files;
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, BOLD, CARE, shell_word, styled};
 use crate::stop::Stop;
@@ -51,7 +53,7 @@ pub struct Wish {
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
-    let file = &library::plan_file(context, file)?;
+    let file = &plan_files::named(context, file)?;
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
@@ -113,14 +115,14 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
             let view = client.status(client.find(&run).await?).await?;
-            let again = again(&file.display().to_string(), &view);
-            context.say(&format!("{} {again}", styled(BOLD, "next:")));
+            let again = again(&view);
+            context.say(&next::line(&again));
             Ok(Exit::Yes)
         }
         How::NeedsApproval { run, ask, no_policy } => {
             context.say(&format!("{} waits for approval: {}", show::safe(&run), name(file)));
             say_refusals(&no_policy);
-            context.say(&format!("{} planctl approvals show {ask}", styled(BOLD, "next:")));
+            context.say(&next::line(&format!("planctl approvals show {ask}")));
             Ok(Exit::Waiting)
         }
         How::ChangedSinceApproval { approved_text, run } => {
@@ -138,7 +140,8 @@ fn approved_line(view: &RunView, begun: Option<String>) -> Option<String> {
     }
     let (plan, at) = (begun?, view.approved_at.as_deref()?);
     let (by, ago) = (show::safe(by), show::ago(at, client::now_unix_seconds()));
-    Some(format!("approved by {by} {ago}; to take that back: planctl reject {plan} --note WHY"))
+    let back = next::here(&format!("planctl reject {plan} --note WHY"));
+    Some(format!("approved by {by} {ago}; to take that back: {back}"))
 }
 
 /// Says how the run is isolated, where that was asked for by its tier, or with -v where it is not isolated.
@@ -378,12 +381,14 @@ pub async fn work_to_the_end(
     match worked.asked {
         Some(exit) if is_daemon => {
             let run = shell_word(&worked.view.run);
-            context.say(&format!("detached; {run} goes on.   planctl watch {run}"));
-            context.say(&format!("stop it for good: planctl cancel {run}"));
+            let typed = |words: &str| next::typed_in(words, &worked.view.workspace);
+            context.say(&typed(&format!("detached; {run} goes on.   planctl watch {run}")));
+            context.say(&typed(&format!("stop it for good: planctl cancel {run}")));
             Ok(exit)
         }
         Some(exit) => {
-            context.say(&format!("stopped; planctl resume {}", shell_word(&worked.view.run)));
+            let resume = format!("stopped; planctl resume {}", shell_word(&worked.view.run));
+            context.say(&next::typed_in(&resume, &worked.view.workspace));
             Ok(exit)
         }
         None => {
@@ -414,7 +419,8 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
     } else {
         show::print_json(&view)?;
     }
-    context.say(&format!("the daemon goes on with it.   planctl watch {run}"));
+    let watch = format!("the daemon goes on with it.   planctl watch {run}");
+    context.say(&next::typed_in(&watch, &view.workspace));
     Ok(Exit::Yes)
 }
 
@@ -470,5 +476,5 @@ pub fn manner(context: &Context) -> Result<Manner, Failure> {
 }
 
 pub(super) fn name(file: &Path) -> String {
-    shell_word(&file.display().to_string())
+    show::file_word(file)
 }

@@ -13,7 +13,7 @@ use super::answer_prompt::{AnswerPrompt, open_asks};
 use crate::attention::Attention;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
-use crate::next::start_worker;
+use crate::next::{self, start_worker};
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, shell_word, styled};
 use crate::stop::Stop;
@@ -212,7 +212,10 @@ pub async fn print_new_events(
 /// Tells a person who reads the plain output where to answer.
 async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     for ask in client.asks(Some(handle)).await?.asks {
-        show::tell(&styled(show::CARE, &format!("waiting for you: planctl approvals show {}", ask.id)));
+        show::tell(&styled(
+            show::CARE,
+            &next::here(&format!("waiting for you: planctl approvals show {}", ask.id)),
+        ));
     }
     Ok(())
 }
@@ -232,6 +235,10 @@ async fn say_waiting(client: &Client, handle: Handle, has_said_asks: bool) -> Re
 
 /// Says what a run waits for that others have to do, and what to type for that.
 pub fn waiting_line(view: &RunView) -> Option<String> {
+    waiting_words(view).map(|words| next::typed_in(&words, &view.workspace))
+}
+
+fn waiting_words(view: &RunView) -> Option<String> {
     let alone = show::is_left_alone(view.state, view.worked_on_by)
         .then(|| format!("{}: planctl resume {}", show::LEFT_ALONE, shell_word(&view.run)));
     let Some(wait) = &view.waiting_on else { return alone };
@@ -239,7 +246,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
         (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
-            Some(format!("{reason}; once that is fixed: planctl resume {}", show::safe(&view.run)))
+            Some(format!("{reason}; once that is fixed: planctl resume {}", shell_word(&view.run)))
         }
         (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))

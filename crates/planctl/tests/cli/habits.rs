@@ -249,7 +249,7 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
         let said = here("two", words);
         assert_eq!(said.code, 4, "{words:?}: {said:?}");
         assert!(said.err.contains("this workspace has none yet"), "{words:?}: {said:?}");
-        assert!(said.err.contains("next: planctl ls --all"), "{words:?}: {said:?}");
+        assert!(said.err.contains("next: planctl -C two --workspace . ls --all"), "{words:?}: {said:?}");
     }
     assert_eq!(here("one", &["cancel", "--yes"]).code, 0);
 }

@@ -31,6 +31,7 @@ use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::model::{Model, named};
+use crate::next;
 use crate::plan_files;
 use crate::show::{self, shell_word};
 use crate::stop::Stop;
@@ -284,7 +285,7 @@ fn print_resolved(
     }
     if let (Some(entry), false) = (entry, context.is_json()?) {
         let command = format!("planctl new --from {}", shell_word(entry));
-        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
+        context.say(&next::line(&command));
     }
     Ok(())
 }

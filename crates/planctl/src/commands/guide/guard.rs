@@ -21,7 +21,8 @@ use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
 use crate::guidance::{Guard, Guidance, LockedGuidance};
-use crate::show::{self, BOLD, styled};
+use crate::next;
+use crate::show;
 
 /// How often a session tries before a person is asked; the last failure is told by the ask.
 const RETRIES: u32 = 5;
@@ -60,7 +61,7 @@ async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
         show::safe(command)
     ))?;
     if install::installed(context)?.is_empty() {
-        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+        context.say(&next::line("planctl guide install claude"));
     }
     Ok(Exit::Yes)
 }

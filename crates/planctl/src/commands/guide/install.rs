@@ -12,8 +12,9 @@ use crate::commands::settings::{self, Change, ended};
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::next;
 use crate::session_agent::{SessionAgent, SessionEvent};
-use crate::show::{self, BOLD, shell_word, styled};
+use crate::show::{self, shell_word};
 
 /// How long a contract may keep a turn from ending, in seconds.
 pub const STOP_SECONDS: u64 = 3600;
@@ -65,10 +66,7 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
 }
 
 fn say_next(context: &Context) {
-    context.say(&format!(
-        "{} planctl guide on PLAN      or     planctl guard 'cargo test'",
-        styled(BOLD, "next:")
-    ));
+    context.say(&next::line("planctl guide on PLAN      or     planctl guard 'cargo test'"));
 }
 
 /// Does the same for Claude Code, which takes hooks in its settings or as a plugin: where it gets them in one form, it loses them

@@ -13,8 +13,9 @@ use crate::args::NewEntry;
 use crate::commands::{editing, expand, new, write};
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::plan_files::{self, user_folder};
-use crate::show::{self, BOLD, CARE, styled};
+use crate::show::{self, CARE, styled};
 
 /// How many former libraries of one name are kept.
 const BACKUPS_MAX: usize = 1_000;
@@ -74,9 +75,9 @@ pub fn new(context: &Context, how: &NewEntry) -> Answer {
     new::put(context, &file, &text, how.force)?;
     let word = show::shell_word(&how.id);
     show::print(&format!(
-        "wrote {}\n{} planctl library edit {word}\n",
+        "wrote {}\n{}\n",
         show::safe(&file.display().to_string()),
-        styled(BOLD, "next:")
+        next::line(&format!("planctl library edit {word}"))
     ))?;
     Ok(Exit::Yes)
 }

@@ -16,8 +16,8 @@ use crate::client::{Client, How};
 use crate::commands::write;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
+use crate::next;
 use crate::person;
-use crate::show;
 
 /// The extension of the files that are drafted.
 const DRAFT_EXTENSION: &str = "md";
@@ -142,7 +142,7 @@ impl ApiGateway for WorkspaceGateway {
 
 /// Starts a run that waits for its approval. A plan that needs none is a person's to start.
 async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Value, Refused> {
-    let run = format!("planctl run {}", show::shell_word(path));
+    let run = next::here(&format!("planctl run {}", next::path_word(path)));
     let ready = |why: &str| {
         let ready = Refused::new("conflict", format!("{path} {why}; a person starts it"));
         Refused { next: Some(json!(run)), ..ready }
@@ -158,14 +158,14 @@ async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Val
     let start = Start { waits_for_workers: true, ..Start::default() };
     match client.start(checked, &start).await.map_err(refused)? {
         How::NeedsApproval { run, ask, .. } => {
-            let next = format!("planctl approvals show {ask}");
+            let next = next::here(&format!("planctl approvals show {ask}"));
             Ok(json!({ "run": run, "ask": ask, "waits_for": "a person's approval", "next": next }))
         }
         How::Ready { run, .. } => Ok(json!({ "run": run, "waits_for": null })),
         How::AlreadyDone { run } => Err(ready(&format!("is done already, by {run}"))),
         How::ChangedSinceApproval { .. } => {
             let changed = Refused::new("conflict", format!("{path} changed since it was approved"));
-            let next = json!(format!("planctl approve {}", show::shell_word(path)));
+            let next = json!(next::here(&format!("planctl approve {}", next::path_word(path))));
             Err(Refused {
                 next: Some(next),
                 ..changed.help("a person decides whether it goes on with this text")
@@ -207,5 +207,9 @@ fn refused(failure: Failure) -> Refused {
         | Exit::Interrupted
         | Exit::Terminated => "temporary",
     };
-    Refused { help: failure.help, next: failure.next.map(Value::from), ..Refused::new(code, failure.message) }
+    Refused {
+        help: failure.help,
+        next: failure.next.map(|next| Value::from(next::here(&next))),
+        ..Refused::new(code, failure.message)
+    }
 }

@@ -74,7 +74,7 @@ pub(super) async fn approval(
 
 fn no_worker(role: &Role) -> Failure {
     let failure = Failure::new(Exit::No, format!("could not start: no agent serves the role `{role}`"));
-    next::with_next(failure, &Next::NameWorker { role: role.to_string() })
+    next::with_next(failure, &Next::NameWorker { role: role.to_string() }, None)
 }
 
 /// Says which protected files an approval takes as they are although no commit has them so.

@@ -6,6 +6,7 @@ use super::super::Context;
 use super::super::standing::{exit_of, follow_up_command, next_of};
 use super::super::work::{Manner, waiting_line};
 use crate::failure::{Answer, Exit};
+use crate::next;
 use crate::show::{self, BOLD, CARE, GOOD, shell_word, styled};
 
 /// Says that a plan's file is another text than the one that runs.
@@ -55,7 +56,7 @@ pub(super) fn print_end(context: &Context, view: &RunView, question: Option<&str
     }
     show::print(&text)?;
     if let Some(next) = next_of(view) {
-        context.say(&format!("{} {next}", styled(BOLD, "next:")));
+        context.say(&next::line(&next));
     }
     Ok(exit)
 }
