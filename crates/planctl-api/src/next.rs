@@ -164,6 +164,10 @@ pub enum Next {
     },
     /// List the workers that were seen.
     ListWorkers,
+    /// List the tokens.
+    ListTokens,
+    /// List what became of messages.
+    ListDeliveries,
     /// Read the description of the API: `GET /v1/openapi.json`.
     ReadApi,
     /// Do what these words say: outside planctl, or with the same request put right.

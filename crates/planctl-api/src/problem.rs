@@ -31,6 +31,9 @@ pub struct Problem {
     /// The next step.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
     pub next: Option<Box<Next>>,
+    /// The workspace that the plan's path and the run's name of `next` count in, at a run or an ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Box<str>>,
 }
 
 /// The stable code of a problem.
@@ -184,6 +187,7 @@ impl Problem {
             pointer: None,
             help: None,
             next: None,
+            workspace: None,
         }
     }
 

@@ -7,7 +7,7 @@ use planctl_view::strip_terminal_sequences;
 
 use crate::wire::{
     AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, ContractView, DayBudgetView, DeadlineView,
-    LevelView, OptionView, RunState, SpentView, StepState, StepView, WorkedOnBy,
+    LevelView, OptionView, PassageView, RunState, SpentView, StepState, StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -354,6 +354,18 @@ pub fn counted(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
+/// Says what a run does without, since a person went on past joins whose branches were not merged.
+pub fn left_out(passages: &[PassageView]) -> Option<String> {
+    let joins = passages.iter().filter(|node| node.leaves_out);
+    let joins: Vec<String> = joins.map(|join| format!("\"{}\"", safe(&join.title))).collect();
+    (!joins.is_empty()).then(|| {
+        format!(
+            "nothing that the branches did is in the workspace: no merge at the join {}",
+            joins.join(", ")
+        )
+    })
+}
+
 /// Says what the pass of a step is worth, where that is less than a contract that failed before the work and passed after it.
 pub fn caveat(step: &StepView) -> Option<String> {
     if step.vacuous {
@@ -480,9 +492,12 @@ pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
         "approve" => "let it run",
         "reject" => "do not let it run",
         "retry" if ask.reason == "not_red" => "run the contract once more before the work",
+        "retry" if ask.reason == "conflict" => "merge once more, with the files as you edited them",
+        "retry" if ask.role.is_none() => "try once more",
         "retry" => "try once more, with your note in the prompt",
         "allow" => "accept the protected files as they were found, for this step; its contract judges",
         "restore" => "put the approved copies back, and try once more",
+        "skip" if ask.is_of_branches => "go on without anything that the branches did: none of it is merged",
         "skip" => "leave the step out",
         "waive" => "let it count as met, on record as yours",
         "reassign" => "give it to another role",

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
-
 /// Why a person is needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -62,30 +60,14 @@ impl AskKind {
         }
     }
 
-    /// Returns the answers it takes where its newest failure is this one.
-    pub fn answers_for_failure(self, failure: Option<&Failure>) -> &'static [&'static str] {
-        match self {
-            AskKind::Escalation if failure.is_some_and(|failure| !failure.tampered().is_empty()) => {
-                &["allow", "restore", "retry", "skip", "waive", "reassign", "revise", "abort"]
-            }
-            AskKind::Plan
-            | AskKind::Escalation
-            | AskKind::Budget
-            | AskKind::Question
-            | AskKind::Choice
-            | AskKind::Insertion
-            | AskKind::Effect
-            | AskKind::Prompt
-            | AskKind::Synthesis
-            | AskKind::Day => self.answers(),
-        }
-    }
-
-    /// Returns the answers it takes, in the words of the command line.
+    /// Returns the answers that some ask of this kind takes, in the words of the command line;
+    /// [`Ask::answers`](crate::Ask::answers) are those of one.
     pub fn answers(self) -> &'static [&'static str] {
         match self {
             AskKind::Plan | AskKind::Synthesis => &["approve", "reject"],
-            AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
+            AskKind::Escalation => {
+                &["allow", "restore", "retry", "skip", "waive", "reassign", "revise", "abort"]
+            }
             AskKind::Budget | AskKind::Day => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Choice => &["choose", "skip", "revise", "abort"],

@@ -161,9 +161,10 @@ pub enum DayScope {
 }
 
 impl Shortfall {
-    /// Returns how much more the next dispatch needs, in the part's unit; at least one.
+    /// Returns how much more the next dispatch needs, in the part's unit; at least one, and of time a tenth of a second.
     pub fn needed(&self) -> u64 {
-        self.spent.saturating_add(self.estimate).saturating_sub(self.limit).max(1)
+        let least = if self.part == BudgetPart::MicroSeconds { 100_000 } else { 1 };
+        self.spent.saturating_add(self.estimate).saturating_sub(self.limit).max(least)
     }
 }
 
@@ -175,6 +176,8 @@ pub enum BudgetPart {
     Tokens,
     /// Millionths of a US dollar.
     MicroUsd,
-    /// Seconds.
+    /// Time, in millionths of a second.
+    MicroSeconds,
+    /// Time in whole seconds; only in histories of older versions.
     Seconds,
 }

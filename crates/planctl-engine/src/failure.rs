@@ -134,10 +134,11 @@ impl Failure {
         }
     }
 
-    /// Returns the protected files for which a gate did not judge the attempt.
+    /// Returns the protected files for which a gate did not judge the attempt, or its contract told nothing before the work.
     pub fn tampered(&self) -> &[Tampering] {
         match &self.what {
-            Failing::Contract { verdict: Verdict::Tampered, tampered, .. } => tampered,
+            Failing::Contract { verdict: Verdict::Tampered, tampered, .. }
+            | Failing::NotRed { tampered, .. } => tampered,
             Failing::Contract { .. }
             | Failing::Overran { .. }
             | Failing::Undelivered { .. }
@@ -148,8 +149,7 @@ impl Failure {
             | Failing::Unconfirmed { .. }
             | Failing::Unobserved { .. }
             | Failing::TooFewTests { .. }
-            | Failing::Judged { .. }
-            | Failing::NotRed { .. } => &[],
+            | Failing::Judged { .. } => &[],
         }
     }
 }

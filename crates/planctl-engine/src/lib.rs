@@ -12,6 +12,7 @@
 //! [`Observation`], and says so for ever ([`Grade`]).
 
 mod advance;
+mod answers;
 mod ask;
 mod budget;
 mod choosing;

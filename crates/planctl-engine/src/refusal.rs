@@ -20,13 +20,13 @@ pub enum Refusal {
     WrongState,
     /// The ask takes other answers.
     #[error("this ask takes one of: {}", .0.join(", "))]
-    WrongAnswer(&'static [&'static str]),
+    WrongAnswer(Vec<&'static str>),
     /// The choice is none of the options.
-    #[error("`{option}` is not an option; the options are: {}", .options.join(", "))]
+    #[error("{}", no_such_option(.option, .options))]
     NoSuchOption {
         /// The chosen option.
         option: String,
-        /// The options on offer.
+        /// The options on offer; none where any words answer.
         options: Vec<String>,
     },
     /// The answer needs a reason for the record.
@@ -55,4 +55,11 @@ pub enum Refusal {
     /// The caller did not load what the event touches; load it and ask again.
     #[error("records are missing")]
     NotLoaded(Scope),
+}
+
+fn no_such_option(option: &str, options: &[String]) -> String {
+    match options {
+        [] => "the answer is empty; say it in your own words".to_owned(),
+        options => format!("`{option}` is not an option; the options are: {}", options.join(", ")),
+    }
 }

@@ -12,7 +12,9 @@ use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
 use crate::workspace::NO_DRAFTS;
 use crate::worktree::call::{Called, Git};
-use crate::worktree::{Changes, WorktreeError, changes_between, enter_repositories, remove_locks};
+use crate::worktree::{
+    Changes, WorktreeError, changes_between, enter_repositories, remove_file, remove_locks, verify_trees,
+};
 
 /// Where the references are that keep what was recorded.
 const CHECKPOINTS: &str = "refs/checkpoints";
@@ -77,6 +79,7 @@ impl Checkpoints {
             return Ok(None);
         }
         let tree = self.tree_of(workspace).await?;
+        self.verify(workspace, &found, &tree).await?;
         let git = Git::of_repository(&self.spawner, workspace, &self.kept)?;
         changes_between(&git, &found, &tree, but, bytes).await.map(Some)
     }
@@ -89,9 +92,11 @@ impl Checkpoints {
     pub async fn restore(&self, workspace: &Path, name: &str) -> Result<(), WorktreeError> {
         self.prepare(workspace).await?;
         self.call(workspace, ["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]).await?;
-        if self.tree_of(workspace).await? == name {
+        let tree = self.tree_of(workspace).await?;
+        if tree == name {
             return Ok(());
         }
+        self.verify(workspace, &tree, name).await?;
         self.call(workspace, ["read-tree", "--reset", "-u", name]).await?;
         Ok(())
     }
@@ -102,6 +107,18 @@ impl Checkpoints {
         enter_repositories(&git, &[".", NO_DRAFTS].map(OsString::from)).await?;
         git.call_checked(["add", "--all", "--", ".", NO_DRAFTS]).await?;
         Ok(git.call_checked(["write-tree"]).await?.text())
+    }
+
+    /// Says that what is read of two trees is what was recorded: the workspace's repository, whose objects are not kept twice, may have
+    /// others in their place.
+    async fn verify(&self, workspace: &Path, one: &str, other: &str) -> Result<(), WorktreeError> {
+        let verified =
+            verify_trees(&Git::of_repository(&self.spawner, workspace, &self.kept)?, one, other).await;
+        if verified.is_err() {
+            // So that the next try reads the files, and doesn't miss an object that was removed since.
+            blocking_in_place(|| remove_file(&self.kept.join("index")))?;
+        }
+        verified
     }
 
     /// Completes the repository where an interrupted call left it unfinished. The caller holds the workspace, so no other

@@ -30,6 +30,7 @@ use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, TRACKED
 use crate::scratch::create_folder;
 use crate::spawn::{Spawner, Stage};
 use crate::test_reports::passed_tests;
+use crate::worktree::verify_newer;
 
 /// A contract that prints more than this is ended (A21).
 pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
@@ -260,15 +261,8 @@ impl ContractRunner {
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
         evidence.tests = count_tests(contract, &folder, &finished).await;
-        let is_nothing_alive = finished
-            .as_ref()
-            .is_ok_and(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
-        let setting = self.setting.clone();
-        // Nobody waits until what the contract left there is removed.
-        tokio::task::spawn_blocking(move || match is_nothing_alive {
-            true => folder.release(&setting),
-            false => drop(folder),
-        });
+        let has_asked_git = brief_file_work(|| folder.has_asked_git());
+        self.put_away(folder, &finished);
         let mut finished = match finished {
             Ok(finished) => finished,
             Err(error) => return inconclusive_gate(spawn_failure("a process", &error).await),
@@ -291,6 +285,9 @@ impl ContractRunner {
         if evidence.tampered.is_empty() && !compared.put_back.is_empty() {
             let what = format!("{} changed and was put back", compared.put_back.join(", "));
             return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
+        }
+        if has_asked_git && let Some(what) = self.forged_objects().await {
+            return Gate { made, ..inconclusive_gate(Inconclusive::ToolMissing { what }) };
         }
         let mut written = Written::new();
         if let Some(steady) = steady
@@ -366,6 +363,27 @@ impl ContractRunner {
             create_folder(&folder.path().join(REPORTS_FOLDER))?;
         }
         Ok(folder)
+    }
+
+    /// Lets the next contract use a private folder, where nothing of this one is alive.
+    fn put_away(&self, folder: GateFolder, finished: &io::Result<Finished>) {
+        let is_nothing_alive = finished
+            .as_ref()
+            .is_ok_and(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
+        let setting = self.setting.clone();
+        // Nobody waits until what the contract left there is removed.
+        tokio::task::spawn_blocking(move || match is_nothing_alive {
+            true => folder.release(&setting),
+            false => drop(folder),
+        });
+    }
+
+    /// Says why nobody can rely on what git says in the workspace; `None` where one can.
+    async fn forged_objects(&self) -> Option<String> {
+        let verified = verify_newer(&self.spawner, &self.workspace, self.setting.repositories()).await;
+        let error = verified.err()?;
+        let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+        Some(format!("could not {error}{help}"))
     }
 
     /// Looks at the files that must stay as they are; `None` where there are none.

@@ -1,6 +1,8 @@
 //! JSON that another program wrote.
 
-use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// The length of an escape such as `\ud83d`.
 const ESCAPE_BYTES: usize = 6;
@@ -14,6 +16,20 @@ const ESCAPE_BYTES: usize = 6;
 pub fn read_foreign_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(bytes)
         .or_else(|_| serde_json::from_str(&without_lone_surrogates(&String::from_utf8_lossy(bytes))))
+}
+
+/// Returns a JSON text as every reader takes it: as it is, or as [`read_foreign_json`] reads it; nothing where it is not JSON.
+pub fn mended_json(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let text = String::from_utf8_lossy(bytes);
+    let text = match text.contains("\\ud") || text.contains("\\uD") {
+        true => Cow::Owned(without_lone_surrogates(&text)),
+        false => text,
+    };
+    serde_json::from_str::<IgnoredAny>(&text).ok()?;
+    Some(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    })
 }
 
 fn without_lone_surrogates(text: &str) -> String {
@@ -68,6 +84,11 @@ mod tests {
             assert_eq!(read.unwrap_or_default(), meant, "{json}");
         }
         assert_eq!(read_foreign_json::<String>(b"\"a\xff\"").unwrap(), "a\u{fffd}");
+        assert_eq!(mended_json(br#"["a\ud83d"]"#).unwrap(), br#"["a\ufffd"]"#.as_slice());
+        assert_eq!(
+            (mended_json(b" {} ").unwrap(), mended_json(b"{")),
+            (Cow::Borrowed(b" {} ".as_slice()), None)
+        );
         for broken in ["", "{", "\"\\", "\"\\ud83d", "\\u+123", "\"\\é"] {
             assert!(read_foreign_json::<String>(broken.as_bytes()).is_err(), "{broken}");
         }

@@ -16,7 +16,7 @@ use planctl_engine::Tier;
 
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, add_user_settings};
-use crate::git::front::Repositories;
+use crate::git::front::{ASKED, Repositories};
 use crate::process::find_program;
 use crate::scratch::{GATE_PREFIX, ScratchFolder, create_folder};
 use crate::spawn::Spawner;
@@ -92,6 +92,11 @@ impl GateSetting {
             git: find_program(OsStr::new("git"), path),
             has_go: find_program(OsStr::new("go"), path).is_some(),
         }
+    }
+
+    /// Returns the workspace's repositories as they were.
+    pub(crate) fn repositories(&self) -> &Repositories {
+        &self.repositories
     }
 
     /// Takes over what another setting knows of repositories.
@@ -241,6 +246,11 @@ impl GateFolder {
     /// Returns the folder of programs that come before all others.
     pub(crate) fn bin(&self) -> Option<&Path> {
         self.bin.as_deref()
+    }
+
+    /// Says whether the contract asked git for anything.
+    pub(crate) fn has_asked_git(&self) -> bool {
+        self.path().join(ASKED).symlink_metadata().is_ok()
     }
 
     /// Returns the lock that everything which uses the folder has to hold.

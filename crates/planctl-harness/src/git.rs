@@ -4,6 +4,7 @@ pub(crate) mod clean;
 pub(crate) mod config;
 pub(crate) mod front;
 pub(crate) mod index;
+pub(crate) mod newer;
 
 use std::path::{Path, PathBuf};
 

@@ -73,7 +73,7 @@ pub use environment::{
     Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,
 };
 pub use excerpt::{Output, excerpt_of};
-pub use foreign_json::read_foreign_json;
+pub use foreign_json::{mended_json, read_foreign_json};
 pub use git::{git_branch, git_head, git_top_level};
 pub use isolation::{Confinement, Isolation, Network, agent_state, credentials};
 pub use isolation_probe::{Offered, probe_isolation};

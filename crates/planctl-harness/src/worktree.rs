@@ -5,9 +5,10 @@ mod branches;
 pub(crate) mod call;
 mod changes;
 mod commit;
-mod ignored;
 mod merge;
+mod noted;
 mod objects;
+mod records;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +18,9 @@ use std::path::{Path, PathBuf};
 
 use self::call::{Called, Git, call, call_checked, call_with_own_configuration, path_of};
 use self::commit::refuse_nested;
-use self::ignored::{keep, kept_of};
+use self::noted::{keep, own_folder};
+use self::records::{add_worktree, remove_worktrees};
+pub(crate) use self::records::{remove_file, remove_locks};
 use crate::blocking::blocking_in_place;
 use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
@@ -27,6 +30,7 @@ pub use changes::{Change, ChangeKind, Changes, changes_since_head, tracked_of};
 pub(crate) use changes::{changes_between, enter_repositories};
 pub use commit::{commit_all, uncommitted, verify_result};
 pub use merge::{Conflict, Merged, merge};
+pub(crate) use objects::{verify_newer, verify_trees};
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.
 const UNFINISHED: [(&str, &str, &str); 5] = [
@@ -170,38 +174,6 @@ impl WorktreeError {
             WorktreeError::Forged { help, .. } => help.clone(),
             WorktreeError::Git { .. } | WorktreeError::Io { .. } => return None,
         })
-    }
-}
-
-/// Removes what git locked in folders and left behind where it was killed. Only for folders in which no git can be at
-/// work: a lock says nothing of who made it.
-///
-/// # Errors
-///
-/// Those of the disk; a folder that is not there has no locks.
-pub(crate) fn remove_locks(folders: &[PathBuf]) -> Result<(), WorktreeError> {
-    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
-    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-    for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock")) {
-        remove_file(&path)?;
-    }
-    Ok(())
-}
-
-/// Returns a path as git tells it: without links, as far as it is there.
-fn resolve_links(path: &Path) -> PathBuf {
-    let there = path.ancestors().find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
-    let resolved = there.and_then(|(folder, real)| Some(real.join(path.strip_prefix(folder).ok()?)));
-    resolved.unwrap_or_else(|| path.to_owned())
-}
-
-/// Removes a file; one that is not there is as good.
-fn remove_file(path: &Path) -> Result<(), WorktreeError> {
-    match std::fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(WorktreeError::Io { what: format!("remove {}", path.display()), source })
-        }
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -425,78 +397,30 @@ impl Checkout {
         }
         // The name is this worktree's alone; a lock on it was left by a killed call.
         blocking_in_place(|| remove_file(&self.common_git_dir()?.join(format!("{reference}.lock"))))?;
-        self.remove_folder(new.path).await?;
+        self.remove_folder(new.path)?;
         if let Some(parent) = new.path.parent() {
             use std::os::unix::fs::DirBuilderExt;
             let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
             blocking_in_place(make)
                 .map_err(|source| WorktreeError::Io { what: format!("make {}", parent.display()), source })?;
         }
-        let path = new.path.as_os_str();
-        let mut arguments: Vec<&OsStr> = ["--lock", "--reason"].map(OsStr::new).to_vec();
-        arguments.push(new.reason.as_ref());
-        if tip.status == 0 {
-            arguments.extend([path, new.branch.as_ref()]);
-        } else {
-            arguments.extend(["--no-track".as_ref(), "-b".as_ref(), new.branch.as_ref(), path]);
-            arguments.push(new.commit.as_ref());
-        }
-        self.add_worktree(new.path, arguments).await?;
-        blocking_in_place(|| keep(&self.common_git_dir()?, new.path))
-    }
-
-    /// Makes a worktree in a folder, with the arguments that follow `git worktree add`.
-    async fn add_worktree<A: Into<OsString>>(
-        &self,
-        path: &Path,
-        arguments: impl IntoIterator<Item = A>,
-    ) -> Result<(), WorktreeError> {
-        let records = blocking_in_place(|| self.common_git_dir())?.join("worktrees");
-        let io = |what: &str, path: &Path| {
-            let what = format!("{what} {}", path.display());
-            |source| WorktreeError::Io { what, source }
-        };
+        let mut arguments = ["--lock", "--reason", new.reason].map(OsString::from).to_vec();
+        arguments.extend([new.path.into(), new.branch.into()]);
+        let common = blocking_in_place(|| self.common_git_dir())?;
+        let records = common.join("worktrees");
         // The repository of planctl's git links to it, and git can't make a folder where a link to nothing is.
-        blocking_in_place(|| std::fs::create_dir_all(&records)).map_err(io("make", &records))?;
-        let words = ["worktree", "add", "--quiet"].map(OsString::from);
-        let arguments = words.into_iter().chain(arguments.into_iter().map(Into::into));
-        call_checked(&self.spawner, &self.top, arguments).await?;
-        // Git has named the folder by way of that repository, which is gone by now.
-        let pointer = path.join(".git");
-        blocking_in_place(|| {
-            let named = git_folder(path).and_then(|own| Some(records.join(own.file_name()?)));
-            let named = named.ok_or_else(|| WorktreeError::Git {
-                what: "git worktree add".to_owned(),
-                said: format!("{} names no worktree", pointer.display()),
-            })?;
-            let mut line = b"gitdir: ".to_vec();
-            line.extend([resolve_links(&named).as_os_str().as_bytes(), b"\n"].concat());
-            std::fs::write(&pointer, line).map_err(io("write", &pointer))
-        })
+        blocking_in_place(|| std::fs::create_dir_all(&records))
+            .map_err(|source| WorktreeError::Io { what: format!("make {}", records.display()), source })?;
+        let mut git = Git::open(&self.spawner, &self.top)?;
+        // Also where it is there: it may lead to another branch.
+        let from = (tip.status == 0).then_some(new.commit);
+        git.write_branch(new.branch, from, Some(new.commit)).await?;
+        add_worktree(&git, &common, new.path, arguments).await?;
+        blocking_in_place(|| keep(&common, new.path, new.branch))
     }
 
-    /// Removes a folder in which nobody works, and git's records of it and of its contents.
-    async fn remove_folder(&self, path: &Path) -> Result<(), WorktreeError> {
-        // Before the record: of a folder that is not there git needs to know nothing, one that it made half it refuses.
-        let (real, removed) = blocking_in_place(|| (resolve_links(path), std::fs::remove_dir_all(path)));
-        match removed {
-            Err(source)
-                if !matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-            {
-                return Err(WorktreeError::Io { what: format!("remove {}", path.display()), source });
-            }
-            Ok(()) | Err(_) => {}
-        }
-        blocking_in_place(|| remove_file(&kept_of(path)))?;
-        let known = self.call(["worktree", "list", "--porcelain", "-z"]).await?;
-        let known = known.records().filter_map(|line| line.strip_prefix(b"worktree "));
-        let known = known.map(|path| PathBuf::from(OsStr::from_bytes(path)));
-        for gone in known.filter(|other| other.starts_with(&real)) {
-            let arguments = ["worktree", "remove", "--force", "--force"].map(std::ffi::OsStr::new);
-            let arguments = arguments.into_iter().chain([gone.as_os_str()]);
-            call_checked(&self.spawner, &self.top, arguments).await?;
-        }
-        Ok(())
+    fn remove_folder(&self, path: &Path) -> Result<(), WorktreeError> {
+        blocking_in_place(|| remove_worktrees(&self.common_git_dir()?, path))
     }
 
     /// Returns where the repository's references are, and its records of worktrees.
@@ -532,7 +456,7 @@ impl Checkout {
         if !discards {
             self.refuse_loss(path).await?;
         }
-        self.remove_folder(path).await?;
+        self.remove_folder(path)?;
         let reference = format!("refs/heads/{branch}");
         if self.call(["rev-parse", "--verify", "--quiet", &reference]).await?.status != 0 {
             return Ok(true);
@@ -541,7 +465,12 @@ impl Checkout {
             return Ok(false);
         }
         // Somebody may have it checked out elsewhere by now: then git refuses, and it stays.
-        Ok(self.call(["branch", "--delete", "--force", "--", branch]).await?.status == 0)
+        let is_gone = self.call(["branch", "--delete", "--force", "--", branch]).await?.status == 0;
+        // Git of planctl's own sees no logs.
+        if is_gone {
+            blocking_in_place(|| remove_file(&self.common_git_dir()?.join("logs").join(&reference)))?;
+        }
+        Ok(is_gone)
     }
 
     async fn call<const N: usize>(&self, arguments: [&str; N]) -> Result<Called, WorktreeError> {
@@ -554,7 +483,7 @@ pub fn worktree_intact(path: &Path) -> Intact {
     if !path.is_dir() {
         return Intact::NoFolder;
     }
-    match git_folder(path) {
+    match own_folder(path) {
         Some(own) if own.join("HEAD").is_file() => {}
         Some(_) | None => return Intact::Detached,
     }

@@ -11,8 +11,10 @@ mod processes {
     pub mod escapes;
     pub mod figures;
     pub mod gate_folders;
+    pub mod joins;
     pub mod limits;
     pub mod networks;
+    pub mod objects;
     pub mod probes;
     pub mod sandbox;
     pub mod shortage;
@@ -41,6 +43,7 @@ fn main() {
         processes::adapters::tests(),
         processes::agents::tests(),
         processes::committed::tests(),
+        processes::joins::tests(),
         processes::contracts::tests(),
         processes::endings::tests(),
         processes::escapes::tests(),
@@ -48,6 +51,7 @@ fn main() {
         processes::gate_folders::tests(),
         processes::limits::tests(),
         processes::networks::tests(),
+        processes::objects::tests(),
         processes::probes::tests(),
         processes::sandbox::tests(),
         processes::shortage::tests(),

@@ -34,6 +34,8 @@ pub struct Converted {
     pub lost: Vec<String>,
     /// Contracts and policies that would be others in it, for people: where there are some, it is another plan.
     pub changed: Vec<String>,
+    /// Says whether both texts make graphs that could be compared; the rest says little where they don't.
+    pub is_compared: bool,
 }
 
 /// A plan as it is written.
@@ -125,7 +127,7 @@ impl Plan {
             Some(Language::Json) => ("plan.json", format!("{:#}", to_json(&self.workflow)), Vec::new()),
         };
         let source = Source::new(name, text.as_str());
-        let mut converted = Converted { text, lost, changed: Vec::new() };
+        let mut converted = Converted { text, lost, changed: Vec::new(), is_compared: self.graph.is_some() };
         let refused = verify(&source, &Facts::default(), &Levels::default()).diagnostics;
         let refused = refused.iter().filter(|found| found.is_error() && is_of_form(found));
         let unknown = refused.filter(|found| !self.errors.iter().any(|code| code == found.code.as_str()));

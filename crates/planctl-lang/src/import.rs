@@ -106,16 +106,22 @@ impl Origin {
     }
 }
 
-/// Makes a plan of another tool's task list; none where the text is none. `beside` are the companions that are there, as
-/// paths from the workspace.
-pub fn import(source: &Source, owner: &str, beside: &[String]) -> Option<Imported> {
+/// Returns the tags of a file of Task Master, the one that is read where none is named first; nothing where it has none.
+pub fn tags(source: &Source) -> Vec<String> {
+    let has_tags = Origin::of(source) == Some(Origin::Taskmaster);
+    if has_tags { taskmaster::tags(source.text()) } else { Vec::new() }
+}
+
+/// Makes a plan of another tool's task list, or of those tasks of it that have a tag; none where the text is none. `beside` are
+/// the companions that are there, as paths from the workspace.
+pub fn import(source: &Source, owner: &str, beside: &[String], tag: Option<&str>) -> Option<Imported> {
     let origin = Origin::of(source)?;
     let list = match origin {
         Origin::SpecKit => spec_kit::read(source.text()),
         Origin::OpenSpec => openspec::read(source.text()),
         Origin::Kiro => kiro::read(source.text()),
         Origin::Ralphex => ralphex::read(source.text()),
-        Origin::Taskmaster => taskmaster::read(source.text()),
+        Origin::Taskmaster => taskmaster::read(source.text(), tag),
         Origin::Checklist => checklist::read(source.text()),
     };
     Some(written::plan(origin, list, source.path(), owner, beside))

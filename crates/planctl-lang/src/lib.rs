@@ -31,7 +31,7 @@ pub use edit::insert::{Insertion, insert_step, insertion};
 pub use edit::template::{TEMPLATES, Template, instantiate, slug};
 pub use facts::{Facts, FileFact, Judges, NextFact, SpecialKind, SubPlanFact, Trial, TrialRun, Tried, Wants};
 pub use graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, red_first};
-pub use import::{Imported, Origin, import};
+pub use import::{Imported, Origin, import, tags};
 pub use lint::allowed::{Allowed, allowing_edit};
 pub use lint::candidates::{Candidate, Obstacle, candidates};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};
@@ -45,7 +45,8 @@ pub use report::group::{Group, groups};
 pub use report::render::{Setting, Shown, ShownStep, budget_words, priority_word, show};
 pub use report::requirements::{REQUIREMENTS, Requirement, requirements};
 pub use syntax::shell::{
-    Deciding, Look, Reads, Unseen, deciding, is_reading_contract, reading_programs, scripts_of_command,
+    Deciding, Look, NamedFiles, Reads, Unseen, deciding, is_reading_contract, named_files, reading_programs,
+    scripts_of_command,
 };
 pub use syntax::values::ask_deadline_words;
 pub use syntax::{Position, Source, Unreadable, condition, dot};

@@ -19,4 +19,4 @@ pub use gateway::{ApiCall, ApiGateway, PlanText, Refused, Screens};
 pub use http::answer;
 pub use scratch::Scratch;
 pub use server::Server;
-pub use stdio::serve_stdio;
+pub use stdio::{Mend, serve_stdio};

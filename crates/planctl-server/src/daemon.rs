@@ -26,6 +26,7 @@ use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::node::doctor::Doctor;
 use crate::node::drafter::Drafter;
 use crate::node::health::Health;
+use crate::node::quarantine::SweepReport;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
 use crate::node::singleton::SingletonLock;
@@ -143,6 +144,7 @@ async fn serve_at(
         drafter: options.drafter.clone(),
         stop: shared.stop.clone(),
     };
+    shared.attend_first().await;
     let listening = Listening::open(server_node.clone(), http_options).await?;
     let info = listening.info();
     singleton.write_info(&info).map_err(ServiceError::io("say where the daemon listens"))?;
@@ -162,7 +164,8 @@ async fn serve_at(
             take_turns(&shared, || Messages::new(options.command)),
             take_turns(&shared, Tracing::default),
         )
-    };
+    }
+    .fuse();
     let asked = async {
         let final_word = tokio::select! {
             () = stop => None,
@@ -175,17 +178,13 @@ async fn serve_at(
         signals.stop_agents();
         final_word
     };
-    let loops = loops.fuse();
     tokio::pin!(loops);
     let final_word = tokio::select! {
         final_word = asked => final_word,
         _ = &mut loops => None,
     };
     let leaving = clock::instant();
-    let ended = tokio::time::timeout(ENDS_WITHIN, async {
-        loops.await;
-        end_work(&shared, &signals).await;
-    });
+    let ended = tokio::time::timeout(ENDS_WITHIN, end_work(loops, &shared, &signals));
     if ended.await.is_err() {
         tracing::warn!("what is still under way is left to the next process");
     }
@@ -206,10 +205,14 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
     }
 }
 
-/// Waits for what is under way: agents have received the stop, gates get a grace period.
-async fn end_work(shared: &Shared, signals: &Signals) {
+/// Waits for what is under way: agents have received the stop, gates get a grace period. Then runs are told that nobody works on them.
+async fn end_work<T>(loops: impl Future<Output = T>, shared: &Shared, signals: &Signals) {
+    loops.await;
     if tokio::time::timeout(GATES_END_WITHIN, shared.wait_until_idle()).await.is_err() {
         signals.stop_gates();
         shared.wait_until_idle().await;
+    }
+    if let Err(error) = shared.server_node.leave(None, &mut SweepReport::default()).await {
+        tracing::warn!("runs are not told that this daemon leaves: {error}");
     }
 }

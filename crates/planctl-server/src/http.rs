@@ -17,6 +17,7 @@ mod mcp;
 mod messages;
 mod metrics;
 mod openapi;
+mod outage;
 mod page;
 mod parameters;
 mod plans;
@@ -39,7 +40,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_api::{Code, Problem};
-use planctl_engine::Actor;
+use planctl_engine::{Actor, RunId};
 use planctl_harness::blocking_in_place;
 use planctl_mcp::planning::Sessions;
 use planctl_store::{Listener, Page, RequestId};
@@ -186,6 +187,25 @@ pub(crate) type Answer = Result<Response, Problem>;
 impl Call {
     fn server_node(&self) -> &ServerNode {
         self.api.server_node()
+    }
+
+    /// Has the route's handler answer. A problem at a run or an ask names the workspace that its next step counts in.
+    async fn answered(self) -> Answer {
+        let api = self.api.clone();
+        let (run, ask) = (RunId::parse(self.parameter("run")), self.parameter("ask").parse().ok());
+        let mut answered = (self.route.handler)(self).await;
+        if let Err(problem) = &mut answered
+            && problem.next.is_some()
+        {
+            let store = api.server_node().store();
+            let workspace = match (run, ask) {
+                (Some(run), _) => store.run(run).await.ok().map(|run| run.workspace_path),
+                (None, Some(ask)) => store.ask(ask).await.ok().map(|ask| ask.workspace_path),
+                (None, None) => None,
+            };
+            problem.workspace = workspace.map(Into::into);
+        }
+        answered
     }
 
     /// Returns a part of the path.

@@ -30,7 +30,7 @@ pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
 pub use runs::bundle::BundleReader;
 pub use runs::settings::{RoleSettings, RunSettings};
 pub use state_folders::private_folder;
-pub use verify::protection::judges_of;
+pub use verify::protection::{judges_of, named_files};
 pub use verify::{agent_answer, agent_check, autofix, check, diff, judge, probe, tools};
 pub use workspaces::worktrees::Cleaning;
 

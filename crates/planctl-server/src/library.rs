@@ -88,6 +88,11 @@ impl FoundEntry {
         (self.origin != Origin::BuiltIn).then(|| Path::new(self.source.path()))
     }
 
+    /// Says whether its text is that of this entry alone, and so can be run as it is.
+    pub fn stands_alone(&self) -> bool {
+        entries(&self.source).0.len() == 1
+    }
+
     /// Returns what programs read of it, without its text.
     pub fn view(&self) -> LibraryEntryView {
         let is_json = Language::of(self.source.path()) == Some(Language::Json);

@@ -395,7 +395,8 @@ fn assemble_decided(
     let input = Input { event, graph: brings_graph.then_some(digest), noted: after.noted.clone() };
     let shared =
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
-    let lines = history::draft_lines((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
+    let of = (&before.records, &after.run);
+    let lines = history::draft_lines((before.seq, before.chain), &shared, &input, &after.facts, of);
     let item = call.proof.item().map(|(item, generation)| (item.clone(), generation));
     Decided { before, after, input, item, command: call.command, meta, graph, lines }
 }

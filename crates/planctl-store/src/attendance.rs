@@ -37,6 +37,8 @@ pub(crate) const LEFT_AT: &str = concat!(
     left_at!(),
     " as left_at from runs r join workspaces w on w.id = r.workspace where r.id = $1"
 );
+pub(crate) const LEAVE: &str = "update attendance set at = clock_timestamp() - interval '15 seconds' where host = $1 and run = any($2) \
+     returning at + interval '15 seconds' as left_at";
 pub(crate) const FORGET_ATTENDANCE: &str = "delete from attendance a where a.run <> '00000000-0000-0000-0000-000000000000'::uuid \
      and not exists (select from runs r where r.id = a.run and r.ended_at is null)";
 
@@ -78,9 +80,24 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn attend(&self, host: &str, runs: Option<&[RunId]>) -> Result<(), StoreError> {
-        let runs = runs.map_or_else(|| vec![Uuid::nil()], stored_runs);
+        let runs = attended_runs(runs);
         repeated!(self, connection => sqlx::query(ATTEND).bind(host).bind(&runs).execute(&mut *connection))?;
         Ok(())
+    }
+
+    /// Says that the calling process works on these runs of a host, or on all of them, no longer: its word counts as one that is too
+    /// old. Returns the runs on which no other process works, which have to be told that their time counts up to this moment.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn leave(&self, host: &str, runs: Option<&[RunId]>) -> Result<Vec<LeftRun>, StoreError> {
+        let noted = attended_runs(runs);
+        let rows = repeated!(self, connection => sqlx::query(LEAVE).bind(host).bind(&noted).fetch_all(&mut *connection))?;
+        let Some(row) = rows.first() else { return Ok(Vec::new()) };
+        let since = time_at(row, "left_at")?;
+        let left = self.left_runs(host, runs).await?;
+        Ok(left.into_iter().map(|left| LeftRun { since, ..left }).collect())
     }
 
     /// Forgets who worked on runs that are over.
@@ -100,4 +117,9 @@ impl Store {
             repeated!(self, connection => sqlx::query(LEFT_AT).bind(run).fetch_optional(&mut *connection))?;
         Ok(row.map(|row| optional_time_at(&row, "left_at")).transpose()?.flatten())
     }
+}
+
+/// Returns the ids of the rows in which a process says that it works on these runs, or on all of its host.
+fn attended_runs(runs: Option<&[RunId]>) -> Vec<Uuid> {
+    runs.map_or_else(|| vec![Uuid::nil()], stored_runs)
 }

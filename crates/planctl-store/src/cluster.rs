@@ -9,9 +9,8 @@
 //! A thread of its own supervises, because the kernel binds a child's death signal to the thread that started it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -38,8 +37,9 @@ pub use fetch::{Announce, Fetching};
 pub use layout::{ensure_state_dir, state_dir, state_dir_from};
 pub use watcher::{Linger, stop_when_idle};
 
+use crate::mutex::lock;
 use layout::Layout;
-use supervisor::{Attached, Leaving, Supervisor};
+use supervisor::{Attached, Leaving, Supervisor, SupervisorState};
 
 /// The settings of a private cluster.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl ClusterOptions {
 pub struct Cluster {
     attached: Attached,
     layout: Layout,
-    owns: Arc<AtomicBool>,
+    state: Arc<SupervisorState>,
     supervisor: Mutex<Thread>,
 }
 
@@ -92,12 +92,12 @@ impl Cluster {
     /// Attaches to the private cluster, creating and starting it where that is still to be done.
     pub async fn attach(options: ClusterOptions) -> Result<Cluster, ClusterError> {
         let layout = Layout::new(&options.state_dir)?;
-        let owns = Arc::new(AtomicBool::new(false));
+        let state = Arc::new(SupervisorState::default());
         let leaving = Arc::new(Leaving::new()?);
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let (its_layout, its_leaving, its_owns) = (layout.clone(), leaving.clone(), owns.clone());
+        let (its_layout, its_leaving, its_state) = (layout.clone(), leaving.clone(), state.clone());
         let run = move || {
-            let supervisor = Supervisor::new(options, its_layout, its_leaving, its_owns);
+            let supervisor = Supervisor::new(options, its_layout, its_leaving, its_state);
             // Nobody listens any more if the caller gave up; the thread then ends by itself.
             supervisor.run(|result| drop(sender.send(result)));
         };
@@ -107,13 +107,13 @@ impl Cluster {
             })?;
         let supervisor = Thread { leaving, join: Some(join) };
         let attached = receiver.await.map_err(|_| ClusterError::Abandoned)??;
-        Ok(Cluster { attached, layout, owns, supervisor: Mutex::new(supervisor) })
+        Ok(Cluster { attached, layout, state, supervisor: Mutex::new(supervisor) })
     }
 
     /// Detaches, also while others use it; as owner stops the server, with all its processes by force once the timeout
     /// is over. Blocks until that is done.
     pub fn detach(&self, timeout: Duration) {
-        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(timeout);
+        lock(&self.supervisor).end(timeout);
     }
 
     /// Returns what sqlx needs to connect to the database planctl as the role that reads and writes rows and changes no
@@ -168,7 +168,12 @@ impl Cluster {
 
     /// Returns true while this process runs the server.
     pub fn is_owner(&self) -> bool {
-        self.owns.load(Ordering::Acquire)
+        self.state.owns.load(Ordering::Acquire)
+    }
+
+    /// Returns why this process can't bring the server back, in one line, while it can't.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.state.trouble).clone()
     }
 }
 

@@ -17,7 +17,9 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::error::{Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session};
+use crate::error::{
+    Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session, words_of_full_disk,
+};
 use crate::mutex::lock;
 use crate::settings::Settings;
 
@@ -47,6 +49,16 @@ pub(crate) struct Connections {
     permits: Arc<Semaphore>,
     /// How often one was acquired.
     acquired: AtomicU64,
+    full_disk: Mutex<Option<FullDisk>>,
+}
+
+/// A full disk of the server, as a statement met it.
+#[derive(Clone)]
+pub(crate) struct FullDisk {
+    /// When the last one met it.
+    pub(crate) met_at: Instant,
+    /// The server's words.
+    pub(crate) words: String,
 }
 
 /// The time that callers have waited since a connection was opened, and the time after which another one is.
@@ -81,6 +93,7 @@ impl Connections {
             waiting: Mutex::default(),
             permits,
             acquired: AtomicU64::new(0),
+            full_disk: Mutex::default(),
         }
     }
 
@@ -141,6 +154,15 @@ impl Connections {
 
     pub(crate) fn acquisitions(&self) -> u64 {
         self.acquired.load(Ordering::Relaxed)
+    }
+
+    /// Returns what was met of a full disk, until that is forgotten.
+    pub(crate) fn full_disk(&self) -> Option<FullDisk> {
+        lock(&self.full_disk).clone()
+    }
+
+    pub(crate) fn forget_full_disk(&self) {
+        *lock(&self.full_disk) = None;
     }
 
     /// Returns an idle connection; `None` where none comes back before another one is worth its cost.
@@ -230,6 +252,9 @@ impl PooledConnection<'_> {
             }
             Err(_) => false,
         };
+        if let Some(words) = result.as_ref().err().and_then(words_of_full_disk) {
+            *lock(&self.home.full_disk) = Some(FullDisk { met_at: Instant::now(), words });
+        }
         if is_sound && let Some(connection) = self.connection.take() {
             self.home.put_back(connection);
         }

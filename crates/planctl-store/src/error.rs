@@ -196,6 +196,8 @@ pub(crate) enum Failure {
     Defect,
 }
 
+const DISK_FULL: &str = "53100";
+
 pub(crate) fn classify(error: &sqlx::Error) -> Failure {
     if let sqlx::Error::Database(database) = error {
         let failure = classify_code(database.code().as_deref().unwrap_or_default());
@@ -251,6 +253,11 @@ fn classify_code(code: &str) -> Failure {
     } else {
         Failure::Defect
     }
+}
+
+/// Returns the server's words where its disk had no room for a statement. It may answer others meanwhile.
+pub(crate) fn words_of_full_disk(error: &sqlx::Error) -> Option<String> {
+    has_code(error, DISK_FULL).then(|| error.as_database_error().map(|error| error.message().to_owned()))?
 }
 
 /// Says that the same statement may do in a new session: this one's prepared statements no longer fit, as after a migration

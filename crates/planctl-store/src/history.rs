@@ -1,15 +1,19 @@
 //! The history of a run: its inputs and their facts, numbered without gaps, each line chained to the one before.
 
+mod visits;
+
 use std::collections::BTreeMap;
 
 use planctl_engine::{
-    AgentSaid, Digest, Event, Excerpt, Fact, HarnessResult, ItemId, NodeId, Run, RunId, Timestamp, Usage,
+    AgentSaid, Digest, Event, Excerpt, Fact, HarnessResult, ItemId, NodeId, Record, Run, RunId, Tally,
+    Timestamp, Usage,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
+use visits::Visits;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
@@ -217,7 +221,7 @@ pub(crate) fn draft_lines(
     shared: &Shared<'_>,
     input: &Input,
     facts: &[Fact],
-    run: &Run,
+    (before, run): (&BTreeMap<NodeId, Record>, &Run),
 ) -> Vec<Draft> {
     let (mut seq, mut hash) = after;
     let mut lines = Vec::with_capacity(facts.len() + 1);
@@ -238,8 +242,9 @@ pub(crate) fn draft_lines(
         lines.push(draft);
     };
     push("input", shared.cause, LineSubject::of_event(&input.event), to_json(input));
-    for fact in facts {
-        push("fact", fact.name(), LineSubject::of_fact(fact, run), to_json(fact));
+    let visits = Visits::new(facts, before, run.records());
+    for (at, fact) in facts.iter().enumerate() {
+        push("fact", fact.name(), LineSubject::of_fact(fact, visits.tally_at(at, fact)), to_json(fact));
     }
     lines
 }
@@ -260,9 +265,8 @@ impl LineSubject {
         })
     }
 
-    fn of_fact(fact: &Fact, run: &Run) -> LineSubject {
+    fn of_fact(fact: &Fact, tally: Tally) -> LineSubject {
         let Some(node) = fact.node() else { return LineSubject::default() };
-        let tally = run.records().get(node).map(|record| record.tally).unwrap_or_default();
         let attempt = match fact {
             Fact::NodeEntered { attempt, .. }
             | Fact::NodeVerified { attempt, .. }

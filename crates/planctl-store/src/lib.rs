@@ -84,7 +84,7 @@ pub use plans::{
     RevisionRow, TEXT_CHANGED, TextDecision, WorkspaceId,
 };
 pub use proof::{NewVote, Proof};
-pub use queue::{AskWaits, Claim, ClaimLane, Expired, ItemCounts, ItemGroup, RoleRow, WorkOf};
+pub use queue::{AskWaits, Claim, ClaimLane, Expired, ItemCounts, ItemGroup, RoleRow, Standing, WorkOf};
 pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{

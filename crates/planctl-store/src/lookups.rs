@@ -33,9 +33,11 @@ pub(crate) const SOME_RECORDS: &str = "select array_agg(node) as names, array_ag
 pub(crate) const PASSED_NODES: &str = "select array_agg(node) as names from nodes \
      where run = $1 and state in ('passed', 'skipped', 'waived', 'warned')";
 /// Counted where they are stored, so that a run of many steps sends no record of them.
-pub(crate) const UNPROVED: &str = "select count(*) filter (where node = any($2) and record ->> 'is_observed' = 'true') as observed, \
-     count(*) filter (where node = any($3)) as judged, \
-     count(*) filter (where record #>> '{rehearsal,showed}' = 'green') as vacuous from nodes where run = $1 and state = 'passed'";
+pub(crate) const UNPROVED: &str = "select count(*) filter (where passed and node = any($2) and record ->> 'is_observed' = 'true') as observed, \
+     count(*) filter (where passed and node = any($3)) as judged, \
+     count(*) filter (where passed and record #>> '{rehearsal,showed}' = 'green') as vacuous, \
+     count(*) filter (where not passed) as unmerged from (select node, record, state = 'passed' as passed from nodes \
+     where run = $1 and (state = 'passed' or state in ('skipped', 'waived') and node = any($4))) n";
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
 pub(crate) const LAST_APPROVAL_IN: &str = "select id, plan, digest, config_digest, config::text as config, \
@@ -54,7 +56,7 @@ pub(crate) const OUTSTANDING: &str = "select r.status = 'ended' or coalesce(bool
      array_remove(array_agg(distinct case when i.lane = 'agent' and i.state = 'ready' then i.target end), null) as wanted \
      from runs r left join items i on i.run = r.id where r.id = $1 group by r.status";
 
-/// How many of a run's nodes passed by less than a contract that could fail.
+/// How many of a run's nodes passed by less than a contract that could fail, and how many merged nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unproved {
     /// By what an agent's program reported.
@@ -63,6 +65,8 @@ pub struct Unproved {
     pub judged: u64,
     /// By a contract that passed before the work, too.
     pub vacuous: u64,
+    /// Joins past which a person went on without a merge of their branches.
+    pub unmerged: u64,
 }
 
 /// The items of a run that are out.
@@ -130,7 +134,7 @@ impl Store {
     }
 
     /// Counts the nodes of a run that passed and are not proved: of `observable` ones those that were observed, of `judged` ones
-    /// all, and of any those whose contract was green before the work.
+    /// all, and of any those whose contract was green before the work. Of `joins` those count that a person skipped or waived.
     ///
     /// # Errors
     ///
@@ -140,17 +144,24 @@ impl Store {
         run: RunId,
         observable: &[NodeId],
         judged: &[NodeId],
+        joins: &[NodeId],
     ) -> Result<Unproved, StoreError> {
         let id = stored_run(run);
         let names = |nodes: &[NodeId]| nodes.iter().map(|node| node.as_str().to_owned()).collect::<Vec<_>>();
-        let (observable, judged) = (names(observable), names(judged));
+        let (observable, judged, joins) = (names(observable), names(judged), names(joins));
         let row = repeated!(self, connection => sqlx::query(UNPROVED)
             .bind(id)
             .bind(&observable)
             .bind(&judged)
+            .bind(&joins)
             .fetch_one(&mut *connection))?;
         let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
-        Ok(Unproved { observed: count("observed")?, judged: count("judged")?, vacuous: count("vacuous")? })
+        Ok(Unproved {
+            observed: count("observed")?,
+            judged: count("judged")?,
+            vacuous: count("vacuous")?,
+            unmerged: count("unmerged")?,
+        })
     }
 
     /// Returns the protected files as the newest passing gate of each of these nodes found them, and as the newest merge

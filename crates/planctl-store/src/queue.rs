@@ -19,8 +19,8 @@ use crate::store::Store;
 use crate::token::Token;
 pub(crate) use counts::{ASK_WAITS, ITEM_COUNTS, ITEM_GROUPS, ROLES};
 pub use counts::{AskWaits, ItemCounts, ItemGroup, RoleRow};
-pub use expired::Expired;
-pub(crate) use expired::{EXPIRED, HELD_BY, HOLDERS};
+pub(crate) use expired::{EXPIRED, HELD_BY, HOLDERS, STANDING};
+pub use expired::{Expired, Standing};
 
 macro_rules! leased_columns {
     () => {

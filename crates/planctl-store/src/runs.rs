@@ -82,9 +82,10 @@ pub(crate) const RUN_OF_PATH: &str = runs_where!(
 );
 /// By the beginning of a name, as the index of names has it, or by the first and the last id that begin so.
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
-    "r.id in (select b.id from (select n.id, n.workspace from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union \
-     select m.id, m.workspace from runs m where m.id between $3 and $4) b \
-     order by (b.workspace = $5) desc nulls last, b.id desc limit 9) order by (r.workspace = $5) desc nulls last, r.id desc"
+    "r.id in (select b.id from (select n.id from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union \
+     select m.id from runs m where m.id between $3 and $4) named join runs b on b.id = named.id \
+     order by (b.workspace = $5) desc nulls last, b.ended_at is null desc, b.head #>> '{status,end}' = 'failed' desc, b.id desc \
+     limit 9) order by (r.workspace = $5) desc nulls last, r.id desc"
 );
 pub(crate) const RUNS: &str = runs_where!(
     "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) and ($4::text is null or p.path = $4) \

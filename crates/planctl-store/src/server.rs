@@ -1,9 +1,11 @@
 //! How the database is: its version, its size, its schema, and whether what it confirms is on the disk.
 
+use std::time::Duration;
+
 use sqlx::Row;
 
 use crate::connections::repeated;
-use crate::error::StoreError;
+use crate::error::{StoreError, words_of_full_disk};
 use crate::migrate;
 use crate::store::Store;
 
@@ -14,6 +16,13 @@ pub(crate) const SERVER_FACTS: &str = "select current_setting('server_version') 
      (select r.rolsuper from pg_roles r where r.rolname = current_user) as is_superuser, \
      (to_regclass('history') is not null and has_table_privilege('history', 'update')) as changes_history, \
      pg_has_role(current_user, 'pg_execute_server_program', 'usage') as starts_programs";
+
+/// Succeeds only where the disk has room for some megabytes, of which nothing stays: more rows than fit into this little memory.
+pub(crate) const NEEDS_ROOM: &str =
+    "select set_config('work_mem', '64kB', true); select count(*) from generate_series(1, 200000)";
+
+/// A statement that a full disk keeps back is tried again sooner than this, and meets it again.
+const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// The version and settings of the database.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +44,23 @@ pub struct ServerFacts {
 }
 
 impl Store {
+    /// Returns the server's words where its disk is full: a statement met that since the last call, and nothing says that there is
+    /// room again. The server answers what needs none all the same.
+    pub async fn full_disk(&self) -> Option<String> {
+        let met = self.connections().full_disk()?;
+        if met.met_at.elapsed() < TRIED_AGAIN_WITHIN || self.lacks_room().await {
+            return Some(met.words);
+        }
+        self.connections().forget_full_disk();
+        None
+    }
+
+    async fn lacks_room(&self) -> bool {
+        let Ok(mut connection) = self.connections().acquire().await else { return false };
+        let result = sqlx::raw_sql(NEEDS_ROOM).execute(&mut *connection).await;
+        connection.recycle(result).is_err_and(|error| words_of_full_disk(&error).is_some())
+    }
+
     /// Returns how the database is.
     ///
     /// # Errors

@@ -369,6 +369,32 @@ async fn reset_refuses_while_anyone_is_attached_and_removes_the_data_after() {
 }
 
 #[tokio::test]
+async fn data_that_are_gone_are_missed_and_not_made_anew_until_a_reset() {
+    let place = ClusterDir::new();
+    let cluster = attach(&place).await;
+    query(&cluster, "create table kept (n int)").await.unwrap();
+    let (data, away) = (cluster.data_dir(), place.root().join("away"));
+    fs::rename(&data, &away).unwrap();
+    let server = fs::read_to_string(away.join("postmaster.pid")).unwrap();
+    kill9_servers(server.lines().next().unwrap().parse().unwrap());
+    let trouble = || cluster.trouble().unwrap_or_default();
+    soon("the process that runs it says so", || trouble().contains("find the data of the private Postgres"));
+    assert!(!data.exists());
+    fs::rename(&away, &data).unwrap();
+    soon_async("it is back", async || count(&cluster, "kept").await.is_ok()).await;
+    assert_eq!(cluster.trouble(), None);
+    drop(cluster);
+
+    fs::rename(&data, &away).unwrap();
+    let error = Cluster::attach(place.options()).await.unwrap_err();
+    assert!(matches!(error, ClusterError::DataGone { .. }), "{error}");
+    assert!(!data.exists());
+    Cluster::reset(&place.options()).unwrap();
+    let cluster = attach(&place).await;
+    assert!(count(&cluster, "kept").await.is_err(), "the table is elsewhere");
+}
+
+#[tokio::test]
 async fn status_tells_what_is_there_and_a_stopped_server_is_started_again_by_its_owner() {
     let place = ClusterDir::new();
     let before = Cluster::status(&place.options()).unwrap();

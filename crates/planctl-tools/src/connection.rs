@@ -1,8 +1,10 @@
 //! One conversation with a server, bounded in what it may answer.
 
+use std::borrow::Cow;
+use std::io;
 use std::time::Duration;
 
-use planctl_harness::ToolServer;
+use planctl_harness::{ToolServer, mended_json};
 use planctl_lang::tools::{Tool, ToolList};
 use reqwest::redirect::Policy;
 use rmcp::ServiceExt as _;
@@ -12,7 +14,10 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Map, Value};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+    DuplexStream,
+};
 
 use crate::fault::{Fault, FaultKind};
 use crate::request::Server;
@@ -23,6 +28,8 @@ const RECEIVED_BYTES_MAX: u64 = 64 << 20;
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// The most bytes of one message.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// The most bytes that wait to be read.
+const PIPE_BYTES: usize = 64 << 10;
 /// The most tools of one server.
 const TOOLS_MAX: usize = 2_000;
 /// The most pages of a list of tools: a server may answer each page with another one.
@@ -34,6 +41,20 @@ const DESCRIPTION_CHARS_MAX: usize = 4_000;
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ()>,
     program: Option<ToolServer>,
+}
+
+/// Passes messages on as every reader takes them, with U+FFFD for halves of surrogate pairs; all else as it is.
+fn mended(output: impl AsyncRead + Send + Unpin + 'static) -> DuplexStream {
+    let (mut passed, read) = tokio::io::duplex(PIPE_BYTES);
+    tokio::spawn(async move {
+        let (mut output, mut line) = (BufReader::new(output), Vec::new());
+        while (&mut output).take(MESSAGE_BYTES_MAX as u64).read_until(b'\n', &mut line).await? > 0 {
+            passed.write_all(&mended_json(&line).unwrap_or(Cow::Borrowed(&line))).await?;
+            line.clear();
+        }
+        io::Result::Ok(())
+    });
+    read
 }
 
 impl Connection {
@@ -68,7 +89,7 @@ impl Connection {
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Connection, Fault> {
-        let transport = AsyncRwTransport::new_client(output.take(RECEIVED_BYTES_MAX), input)
+        let transport = AsyncRwTransport::new_client(mended(output.take(RECEIVED_BYTES_MAX)), input)
             .with_max_line_length(MESSAGE_BYTES_MAX);
         let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
         Ok(Connection { service, program: None })

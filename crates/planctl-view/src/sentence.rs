@@ -238,6 +238,11 @@ fn edge_followed(
             node_name(graph, to)
         );
     }
+    // The way back of an unmet goal is an edge that the graph lacks; the node it leaves is the last one before the exit.
+    let is_of_goal = graph.goals().iter().any(|goal| goal.retry.as_ref() == Some(to));
+    if is_of_goal && !graph.edges_from(from).iter().any(|edge| edge.to == *to) {
+        return format!("a goal of the run was not met, so the run went to {}", node_name(graph, to));
+    }
     let signal = if is_start(graph, from) { "is approved" } else { signal_words(signal) };
     format!(
         "{}{decides} {signal}, so the run went to {}{}{}",

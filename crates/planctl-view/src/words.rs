@@ -55,6 +55,10 @@ pub fn shortfall_line(short: &Shortfall) -> String {
         BudgetPart::MicroUsd => {
             format!("${}.{:02}", value / 1_000_000, (value % 1_000_000).div_ceil(10_000).min(99))
         }
+        BudgetPart::MicroSeconds => match value.div_ceil(100_000) {
+            tenths if tenths % 10 == 0 => format!("{} s", tenths / 10),
+            tenths => format!("{}.{} s", tenths / 10, tenths % 10),
+        },
         BudgetPart::Seconds => format!("{value} s"),
     };
     let steps = match short.steps_remaining {

@@ -23,6 +23,9 @@ const TRIES: u32 = 20;
 /// Between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(250);
 
+/// Where the program of an agent is looked for that a daemon is to start.
+const DAEMONS_PATH: &str = "the daemon looks there, by the PATH that it was started with: planctl daemon restart gives it that of your shell";
+
 /// Why a look at a daemon saw nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Silence {
@@ -280,7 +283,12 @@ impl Api {
                     Some(Code::UnderWay) => TryAgain::WhileUnderWay,
                     Some(_) | None => TryAgain::Never,
                 };
-                Err((failure_of(&problem), again))
+                let mut failure = failure_of(&problem);
+                let is_daemon = matches!(self.transport, Transport::Http { .. });
+                if is_daemon && problem.code() == Some(Code::NotInstalled) {
+                    failure.help = failure.help.map(|help| format!("{help}; {DAEMONS_PATH}"));
+                }
+                Err((failure, again))
             }
             Err(_) => {
                 let failure = self.unexpected_answer(&format!("status {status} and no problem document"));
@@ -304,11 +312,12 @@ impl Api {
         }
         let message = format!("could not reach a daemon at {}: {cause}", self.address());
         let failure = Failure::new(Exit::Unavailable, message);
-        match &self.transport {
-            Transport::Http { address: Address::Url(url), .. } if !tls::is_of_this_machine(url) => {
-                failure.help("start it on that machine, or name another address with --server")
-            }
-            Transport::Http { .. } | Transport::InProcess(_) => failure.next("planctl daemon start"),
+        let Transport::Http { address: Address::Url(url), .. } = &self.transport else {
+            return failure.next("planctl daemon start");
+        };
+        match tls::listening_address(url) {
+            Some(address) => failure.next(format!("planctl daemon start --listen {address}")),
+            None => failure.help("start it on that machine, or name another address with --server"),
         }
     }
 
@@ -374,7 +383,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
         None => failure,
     };
     match &problem.next {
-        Some(next) => crate::next::with_next(failure, next),
+        Some(next) => crate::next::with_next(failure, next, problem.workspace.as_deref()),
         None => failure,
     }
 }

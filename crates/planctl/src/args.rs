@@ -404,9 +404,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The name of the schema [default: list the names]
         name: Option<String>,
     },
-    /// Prints the help of a command or topic: `exit-codes`, `options`
+    /// Prints the help of a command or topic: `exit-codes`, `names`, `options`
     Help {
-        /// A command, `exit-codes`, or `options`
+        /// A command, `exit-codes`, `names`, or `options`
         topic: Vec<String>,
     },
     /// Prints the version

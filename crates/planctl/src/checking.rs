@@ -13,7 +13,8 @@ use tokio::sync::watch;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::show::{self, shell_word};
+use crate::plan_files;
+use crate::show;
 use crate::stop::Stop;
 
 /// Verifies a plan file. These levels go before the configured ones.
@@ -101,7 +102,7 @@ async fn with_helper<T>(
     let spawner = helper()?;
     let answer = verify(checking, &spawner).await;
     spawner.shutdown();
-    answer.map_err(check_failure)
+    answer.map_err(|error| failure_in(context, error))
 }
 
 /// Starts a helper process.
@@ -184,15 +185,15 @@ impl Prober {
         probe
             .recheck(candidate, workspace, config)
             .await
-            .map_err(|error| self.failure(CheckError::Probe(error)))
+            .map_err(|error| self.failure(context, CheckError::Probe(error)))
     }
 
-    fn failure(&self, error: CheckError) -> Failure {
+    fn failure(&self, context: &Context, error: CheckError) -> Failure {
         match (&error, *self.stopped.borrow()) {
             (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
                 Failure::new(exit, "stopped; the copy of the workspace is removed")
             }
-            _ => check_failure(error),
+            _ => failure_in(context, error),
         }
     }
 
@@ -208,7 +209,7 @@ impl Prober {
         let state_dir = context.state_dir().ok();
         let state_dir = state_dir.as_deref();
         let checking = Checking { workspace, folder: "", config, state_dir, worker: None, levels, probe };
-        verify(checking, &self.spawner).await.map_err(|error| self.failure(error))
+        verify(checking, &self.spawner).await.map_err(|error| self.failure(context, error))
     }
 }
 
@@ -219,19 +220,20 @@ impl Drop for Prober {
     }
 }
 
+/// Says why a plan of this workspace could not be verified, and which may have been meant.
+fn failure_in(context: &Context, error: CheckError) -> Failure {
+    if let CheckError::Unreadable { file, source: Unreadable::Missing } = &error {
+        return plan_files::named(context, file).err().unwrap_or_else(|| plan_files::missing(context, file));
+    }
+    check_failure(error)
+}
+
 /// Says why a plan could not be verified, and what to type.
 pub fn check_failure(error: CheckError) -> Failure {
     let message = format!("could not {error}");
     match error {
-        CheckError::Unreadable { file, source: Unreadable::Missing } => {
-            let file = file.display().to_string();
-            // A pattern that the shell left as it is fits no file.
-            let next = if file.contains('*') {
-                "planctl plan ls".to_owned()
-            } else {
-                format!("planctl new {}", shell_word(&file))
-            };
-            Failure::not_found(message).next(next)
+        CheckError::Unreadable { source: Unreadable::Missing, .. } => {
+            Failure::not_found(message).next("planctl plan ls")
         }
         CheckError::Unreadable { .. } => {
             Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")

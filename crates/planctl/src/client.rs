@@ -33,6 +33,7 @@ use planctl_view::Form;
 use crate::api::{self, Api};
 use crate::checking::check_failure;
 use crate::failure::{Exit, Failure};
+use crate::plan_files;
 
 pub use following::Outcome;
 pub use opening::{cluster_failure, stop_after, take_place};
@@ -263,7 +264,9 @@ impl Client {
         match self.run_named(given).await {
             // The API may be in another folder than the person, so a plan's path is worked out here.
             Err(missing) if missing.exit == Exit::NotFound && !given.starts_with('@') => {
-                let path = planctl_server::check::plan_path(Path::new(given), Path::new(&self.workspace));
+                let workspace = Path::new(&self.workspace);
+                let file = plan_files::lookup(workspace, Path::new(given)).ok().flatten();
+                let path = planctl_server::check::plan_path(&file.unwrap_or_else(|| given.into()), workspace);
                 match self.run_named(&path).await {
                     // The message names the text that the person typed, not the path made of it.
                     Err(failure) if failure.exit == Exit::NotFound => Err(about_number(missing, given)),

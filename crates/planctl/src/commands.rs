@@ -2,7 +2,7 @@
 
 use planctl_server::Cleaning;
 
-use crate::args::{Cli, Command, PlanCommand, RunArgs, RunCommand, RunVerb};
+use crate::args::{self, Cli, Command, PlanCommand, RunArgs, RunCommand, RunVerb};
 use crate::completions;
 use crate::context::Context;
 use crate::failure::Answer;
@@ -64,6 +64,7 @@ mod write;
 /// Does what was typed.
 pub async fn run(cli: Cli) -> Answer {
     let mut context = Context::new(cli.global)?;
+    context.note_invocation(|word| args::command().find_subcommand(word).is_some());
     context.set_leaves_unread(leaves_unread(&cli.command));
     match cli.command {
         Command::Plan(command) => plan::run(&context, command).await,

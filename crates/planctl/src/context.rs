@@ -10,7 +10,7 @@ use planctl_server::http::socket_of;
 
 use crate::failure::{Exit, Failure};
 use crate::flags::{Format, Global};
-use crate::{decide, person, secrecy, show};
+use crate::{decide, next, person, secrecy, show};
 
 /// Hears what a command says, in place of standard error.
 pub type Hears = Arc<dyn Fn(&str) + Send + Sync>;
@@ -30,9 +30,8 @@ pub struct Context {
 impl Context {
     /// Returns what a command shares, for the flags that were given.
     pub fn new(global: Global) -> Result<Context, Failure> {
-        let named = global.workspace.as_deref();
-        let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
-        let workspace = find_workspace(named.filter(|_| mode.is_none()))?;
+        let mode = global.workspace_mode();
+        let workspace = find_workspace(global.named_workspace())?;
         Ok(Context { global, workspace, mode, leaves_unread: false, hears: None, loaded: OnceLock::new() })
     }
 
@@ -58,6 +57,11 @@ impl Context {
     pub fn in_workspace(&self, workspace: &Path) -> Result<Context, Failure> {
         let global = Global { workspace: Some(workspace.to_owned()), ..self.global.clone() };
         Ok(Context { mode: self.mode, leaves_unread: self.leaves_unread, ..Context::new(global)? })
+    }
+
+    /// Notes for what is said to be typed next where this command was typed.
+    pub fn note_invocation(&self, is_command: fn(&str) -> bool) {
+        next::note_invocation(&self.global, &self.workspace, is_command);
     }
 
     /// Says whether the command decides or looks, which a file that came with a repository must not keep a person from.
@@ -254,23 +258,23 @@ impl Context {
         if self.global.yes {
             return Ok(());
         }
-        self.ask_or_refuse(question, "A terminal is needed to confirm, or --yes")
+        self.refuse_unless_interactive(question, "A terminal is needed to confirm, or --yes")?;
+        done_if(decide::is_yes(question)?)
     }
 
-    /// Makes sure that a person approves something; `--yes` is not an approval.
-    pub fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
-        self.ask_or_refuse(question, "A terminal is needed to approve, or --approve")
+    /// Makes sure that a person approves something; `--yes` is not an approval. Ctrl-C is an error.
+    pub async fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
+        self.refuse_unless_interactive(question, "A terminal is needed to approve, or --approve")?;
+        done_if(decide::is_yes_or_stopped(question).await?)
     }
 
-    fn ask_or_refuse(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
-        if !self.is_interactive() {
-            return Err(Failure::usage(format!("{question} {otherwise}")));
-        }
-        match decide::choose(question, &[('y', "es"), ('n', "o")])? {
-            'y' => Ok(()),
-            _ => Err(Failure::new(Exit::Cancelled, "nothing was done")),
-        }
+    fn refuse_unless_interactive(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
+        if self.is_interactive() { Ok(()) } else { Err(Failure::usage(format!("{question} {otherwise}"))) }
     }
+}
+
+fn done_if(is_yes: bool) -> Result<(), Failure> {
+    if is_yes { Ok(()) } else { Err(Failure::new(Exit::Cancelled, "nothing was done")) }
 }
 
 /// Returns the login of the user that this process runs as; `USER` may be anybody's.
@@ -328,7 +332,7 @@ pub fn config_failure(error: &ConfigError) -> Failure {
     };
     let failure = Failure::new(exit, message);
     if let ConfigError::Exposed { path } = error {
-        return failure.next(format!("chmod o-r {}", show::shell_word(&path.display().to_string())));
+        return failure.next(format!("chmod o-r {}", show::file_word(path)));
     }
     failure
 }

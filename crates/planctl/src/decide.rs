@@ -4,6 +4,10 @@ use std::io::{BufRead, Write};
 
 use crate::failure::{Exit, Failure};
 use crate::show::{self, BOLD};
+use crate::stop::Stop;
+
+/// The answers to a question of which the second is harmless.
+const YES_OR_NO: [(char, &str); 2] = [('y', "es"), ('n', "o")];
 
 /// Asks for one of some letters, each shown as `[a]pprove`; asks again until one is given.
 ///
@@ -21,6 +25,26 @@ pub fn choose(question: &str, choices: &[(char, &str)]) -> Result<char, Failure>
             None => show::say(&letters_wanted(choices.iter().map(|choice| choice.0))),
         }
     }
+}
+
+/// Asks a question where Ctrl-C must not end the process before it said what stays behind: then it is an error.
+pub async fn is_yes_or_stopped(question: &str) -> Result<bool, Failure> {
+    let mut stop = Stop::listen()?;
+    let question = question.to_owned();
+    tokio::select! {
+        chosen = tokio::task::spawn_blocking(move || choose(&question, &YES_OR_NO)) => chosen
+            .map_err(|error| Failure::new(Exit::Temporary, format!("could not read the answer: {error}")))?
+            .map(|chosen| chosen == 'y'),
+        exit = stop.wait_for_signal() => {
+            show::say("");
+            Err(Failure::new(exit, "nothing was decided"))
+        }
+    }
+}
+
+/// Asks a question; Ctrl-C ends the process.
+pub fn is_yes(question: &str) -> Result<bool, Failure> {
+    Ok(choose(question, &YES_OR_NO)? == 'y')
 }
 
 /// Finds the choice that a line means.

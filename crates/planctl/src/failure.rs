@@ -26,10 +26,14 @@ pub enum Exit {
     InProgress = 8,
     /// There is nothing to do: no work to claim, no channel to test.
     Nothing = 10,
-    /// The database can't be reached.
+    /// The arguments of a tool don't fit.
+    Data = 65,
+    /// The database, or a server, can't be reached.
     Unavailable = 69,
     /// It may work later.
     Temporary = 75,
+    /// A server of tools breaks its protocol.
+    Protocol = 76,
     /// This may not be done from here.
     Denied = 77,
     /// The configuration is wrong.
@@ -42,7 +46,7 @@ pub enum Exit {
 
 impl Exit {
     /// All codes, in order.
-    pub const ALL: [Exit; 16] = [
+    pub const ALL: [Exit; 18] = [
         Exit::Yes,
         Exit::No,
         Exit::Usage,
@@ -53,8 +57,10 @@ impl Exit {
         Exit::Cancelled,
         Exit::InProgress,
         Exit::Nothing,
+        Exit::Data,
         Exit::Unavailable,
         Exit::Temporary,
+        Exit::Protocol,
         Exit::Denied,
         Exit::Configuration,
         Exit::Interrupted,
@@ -85,8 +91,10 @@ impl Exit {
                 "nothing to do: no work to claim (item claim), no channel to test (notify test)",
                 "ask again later, or set a channel up",
             ),
-            Exit::Unavailable => ("database unavailable", "planctl db status"),
+            Exit::Data => ("the arguments of a tool don't fit (tool call)", "mend the arguments"),
+            Exit::Unavailable => ("database or server unavailable", "planctl db status"),
             Exit::Temporary => ("temporary trouble", "try again"),
+            Exit::Protocol => ("a server breaks its protocol (tool call)", "mend the server"),
             Exit::Denied => ("not permitted", "ask the owner"),
             Exit::Configuration => {
                 ("bad configuration, or a database that this planctl can't use", "fix what is named")
@@ -160,7 +168,7 @@ mod tests {
     #[test]
     fn exit_codes_are_those_of_the_table_and_never_those_of_others() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 69, 75, 77, 78, 130, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 65, 69, 75, 76, 77, 78, 130, 143]);
         assert!(!codes.contains(&101), "a panic has its own code");
     }
 }

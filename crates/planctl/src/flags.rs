@@ -1,8 +1,9 @@
 //! The flags that every command takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use planctl_config::WorkspaceMode;
 
 /// Flags that every command takes.
 #[derive(Args, Clone, Debug, Default)]
@@ -66,6 +67,18 @@ pub struct Global {
     /// The name under which your decisions are recorded [default: your login] [env: PLANCTL_ACTOR]
     #[arg(long = "as", global = true, hide_short_help = true, value_name = "NAME")]
     pub actor: Option<String>,
+}
+
+impl Global {
+    /// Returns the directory that was named as the workspace; `worktree` and `shared` name none.
+    pub fn named_workspace(&self) -> Option<&Path> {
+        self.workspace.as_deref().filter(|_| self.workspace_mode().is_none())
+    }
+
+    /// Returns the kind of place that was named in place of a directory.
+    pub fn workspace_mode(&self) -> Option<WorkspaceMode> {
+        WorkspaceMode::from_word(self.workspace.as_deref()?.to_str()?)
+    }
 }
 
 /// How a command answers.

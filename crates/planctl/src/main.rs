@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     let exit = match permitted.and_then(|()| started(cli)).and_then(|exit| show::flush().map(|()| exit)) {
         Ok(exit) => exit,
         Err(failure) => {
-            show::say_failure(&failure);
+            next::say_failure(&failure);
             failure.exit
         }
     };

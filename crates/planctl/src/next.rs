@@ -1,33 +1,219 @@
-//! Says in commands of planctl what the API names as next steps.
+//! Says in commands of planctl what the API names as next steps, so that each can be typed where it is read.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use planctl_api::words::answer_command;
 use planctl_api::{Next, Starting};
 
 use crate::failure::Failure;
-use crate::show::shell_word;
+use crate::flags::Global;
+use crate::show::{self, BAD, BOLD, file_word, safe_block, shell_word, styled};
 
-/// Adds a next step to a failure.
-pub fn with_next(failure: Failure, next: &Next) -> Failure {
-    // These say what to write into planctl.toml, and are no commands.
-    if matches!(next, Next::HoldNetwork { .. } | Next::NameWorker { .. }) {
-        return failure.help(words(next));
-    }
-    failure.next(words(next))
+/// Where a person types, and what a command there means.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// The flags that chose the place, as they were typed: ` -C DIR`, ` --workspace DIR`.
+    flags: String,
+    /// The directory in which files are named, behind `-C`.
+    directory: PathBuf,
+    /// The workspace that a command with these flags is about.
+    workspace: PathBuf,
+    /// Says whether a word after `planctl` is a command.
+    is_command: fn(&str) -> bool,
 }
 
-/// Returns what to type, or to do: one command in a line, so that each can be copied whole.
-pub fn words(next: &Next) -> String {
-    match next {
-        Next::VerifyPlan { plan, folder: None } => format!("planctl verify {}", shell_word(plan)),
-        Next::VerifyPlan { plan, folder: Some(folder) } => {
-            format!("planctl verify --workspace {} {}", shell_word(folder), shell_word(plan))
+/// The place of this process, which `-C` has moved already.
+static INVOCATION: OnceLock<Invocation> = OnceLock::new();
+
+/// Notes where this command was typed, and the workspace that it is about; the function says whether a word is a command.
+pub fn note_invocation(global: &Global, workspace: &Path, is_command: fn(&str) -> bool) {
+    INVOCATION.get_or_init(|| {
+        let flag = |flag: &str, path: &Path| format!(" {flag} {}", file_word(path));
+        let moved = global.directory.as_deref().map(|directory| flag("-C", directory));
+        let named = global.named_workspace().map(|workspace| flag("--workspace", workspace));
+        Invocation {
+            flags: [moved, named].into_iter().flatten().collect(),
+            directory: std::env::current_dir().unwrap_or_default(),
+            workspace: workspace.to_owned(),
+            is_command,
         }
-        Next::EditPlan { plan } => format!("edit it, then planctl verify {}", shell_word(plan)),
-        Next::CheckGraph { plan } => format!("planctl graph check {}", shell_word(plan)),
-        Next::DiffPlan { plan } => format!("planctl diff {}", shell_word(plan)),
-        Next::ApprovePlan { plan } => format!("planctl approve {}", shell_word(plan)),
+    });
+}
+
+/// Returns this process's place; before it is known, none that needs a flag.
+fn place() -> Invocation {
+    let unknown = || Invocation {
+        flags: String::new(),
+        directory: PathBuf::new(),
+        workspace: PathBuf::new(),
+        is_command: |_| false,
+    };
+    INVOCATION.get().cloned().unwrap_or_else(unknown)
+}
+
+/// Returns commands of the workspace of this command, with the flags that chose it.
+pub fn here(words: &str) -> String {
+    let place = place();
+    place.with_flags(words, &place.flags)
+}
+
+/// Returns the line that says what to type next.
+pub fn line(commands: &str) -> String {
+    format!("{} {}", styled(BOLD, "next:"), here(commands))
+}
+
+/// Writes why a command failed, and what to type next.
+pub fn say_failure(failure: &Failure) {
+    show::tell(&styled(BAD, &safe_block(&failure.message)));
+    if let Some(help) = &failure.help {
+        show::tell(&format!("{} {}", styled(BOLD, "help:"), safe_block(&here(help))));
+    }
+    if let Some(next) = &failure.next {
+        show::tell(&line(&safe_block(next)));
+    }
+}
+
+/// Returns commands about a run or an ask of a workspace: a run's name counts in its own workspace.
+pub fn typed_in(words: &str, workspace: &str) -> String {
+    place().typed_in(words, Path::new(workspace))
+}
+
+/// Says whether a person stands in the checkout of a workspace, so that git finds it by itself.
+pub fn stands_in(workspace: &str) -> bool {
+    let place = place();
+    let top = planctl_harness::git_top_level(&place.directory);
+    place.flags.is_empty() && top.is_some_and(|top| top == Path::new(workspace))
+}
+
+/// Returns the path of a workspace's plan as a word of a command that is typed there.
+pub fn plan_word(plan: &str, workspace: &str) -> String {
+    place().plan_word(plan, Path::new(workspace))
+}
+
+/// Returns a path of this command's workspace as a word of a command.
+pub fn path_word(path: &str) -> String {
+    let place = place();
+    place.plan_word(path, &place.workspace)
+}
+
+/// Adds a next step to a failure: one of a run's workspace, where that is named, else of this command's.
+pub fn with_next(failure: Failure, next: &Next, workspace: Option<&str>) -> Failure {
+    let words = words_in(next, workspace);
+    // These say what to write into planctl.toml, and are no commands.
+    if matches!(next, Next::HoldNetwork { .. } | Next::NameWorker { .. }) {
+        return failure.help(words);
+    }
+    failure.next(words)
+}
+
+/// Returns what to type, or to do, for a next step in a workspace, which is this command's where none is named: one command in
+/// a line, so that each can be copied whole.
+pub fn words_in(next: &Next, workspace: Option<&str>) -> String {
+    let place = place();
+    place.words(next, workspace.map_or(&place.workspace, Path::new))
+}
+
+/// Returns what to type for a next step of which a message tells, which is read in another place.
+pub fn words_elsewhere(next: &Next) -> String {
+    step_words(next, &|plan| file_word(Path::new(plan)))
+}
+
+impl Invocation {
+    /// Returns what to type for a next step in a workspace.
+    fn words(&self, next: &Next, workspace: &Path) -> String {
+        self.typed_in(&step_words(next, &|plan| self.plan_word(plan, workspace)), workspace)
+    }
+
+    fn typed_in(&self, words: &str, workspace: &Path) -> String {
+        self.with_flags(words, &self.flags_in(workspace))
+    }
+
+    /// Puts flags into each command of a text that has none of its own: after `planctl`, where a command follows.
+    fn with_flags(&self, words: &str, flags: &str) -> String {
+        if flags.is_empty() {
+            return words.to_owned();
+        }
+        let (mut text, mut rest) = (String::new(), words);
+        while let Some(word) = next_word(rest) {
+            let (typed, after) = rest.split_at(word.end);
+            text.push_str(typed);
+            let name =
+                next_word(after).map(|name| after[name].trim_end_matches(['`', ',', '.', ';', ':', ')']));
+            let is_planctl = typed[word.start..].trim_start_matches(['`', '(']) == "planctl";
+            if is_planctl && name.is_some_and(|name| (self.is_command)(name)) {
+                text.push_str(flags);
+            }
+            rest = after;
+        }
+        text + rest
+    }
+
+    /// Returns the flags with which a command is about a workspace.
+    fn flags_in(&self, workspace: &Path) -> String {
+        if *workspace == self.workspace {
+            return self.flags.clone();
+        }
+        let flag = if is_found(workspace) { "-C" } else { "--workspace" };
+        format!(" {flag} {}", file_word(workspace))
+    }
+
+    fn plan_word(&self, plan: &str, workspace: &Path) -> String {
+        let is_moved = *workspace != self.workspace && is_found(workspace);
+        let directory = if is_moved { workspace } else { &self.directory };
+        file_word(&relative(&workspace.join(plan), directory, workspace))
+    }
+}
+
+/// Says whether planctl finds this workspace by itself where it is the current directory.
+fn is_found(workspace: &Path) -> bool {
+    planctl_harness::git_top_level(workspace).is_none_or(|top| top == workspace)
+}
+
+/// Returns a file's path from a directory, by way of the folders above it where both are in the workspace.
+pub fn relative(file: &Path, directory: &Path, workspace: &Path) -> PathBuf {
+    if file == directory {
+        return PathBuf::from(".");
+    }
+    if let Ok(below) = file.strip_prefix(directory) {
+        return below.to_owned();
+    }
+    if !file.starts_with(workspace) || !directory.starts_with(workspace) {
+        return file.to_owned();
+    }
+    let shared =
+        file.components().zip(directory.components()).take_while(|(one, other)| one == other).count();
+    let up = directory.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(file.components().skip(shared)).collect()
+}
+
+/// Returns where the first word of a text is, as a shell parts words: quotes that begin one hold their blanks.
+fn next_word(text: &str) -> Option<std::ops::Range<usize>> {
+    let start = text.find(|c: char| !c.is_whitespace())?;
+    let word = &text[start..];
+    let end = word.find(char::is_whitespace).unwrap_or(word.len());
+    if !word.starts_with(['\'', '"']) {
+        return Some(start..start + end);
+    }
+    let ends = word.char_indices().filter(|(_, c)| c.is_whitespace()).map(|(at, _)| at).chain([word.len()]);
+    let whole =
+        ends.into_iter().find(|end| shlex::split(&word[..*end]).is_some_and(|parts| parts.len() == 1));
+    Some(start..start + whole.unwrap_or(end))
+}
+
+/// Returns the words of a next step; the function given says how a plan is named.
+fn step_words(next: &Next, file: &dyn Fn(&str) -> String) -> String {
+    match next {
+        Next::VerifyPlan { plan, folder: None } => format!("planctl verify {}", file(plan)),
+        Next::VerifyPlan { plan, folder: Some(folder) } => {
+            format!("planctl verify --workspace {} {}", file(folder), file(plan))
+        }
+        Next::EditPlan { plan } => format!("edit it, then planctl verify {}", file(plan)),
+        Next::CheckGraph { plan } => format!("planctl graph check {}", file(plan)),
+        Next::DiffPlan { plan } => format!("planctl diff {}", file(plan)),
+        Next::ApprovePlan { plan } => format!("planctl approve {}", file(plan)),
         Next::StartRun { plan, how, worker } => {
-            let plan = shell_word(plan);
+            let plan = file(plan);
             let worker = worker.as_deref().map(worker_flag).unwrap_or_default();
             match how {
                 Starting::Usual => format!("planctl run {plan}{worker}"),
@@ -37,10 +223,10 @@ pub fn words(next: &Next) -> String {
         }
         Next::StartRunHere => "planctl run --workspace shared".to_owned(),
         Next::CommitAndStartOver { run, plan } => {
-            format!("commit it, then planctl cancel {run} && planctl run {}", shell_word(plan))
+            format!("commit it, then planctl cancel {} && planctl run {}", shell_word(run), file(plan))
         }
         Next::UseApprovedWorker { plan, approved, named } => {
-            let plan = shell_word(plan);
+            let plan = file(plan);
             let flag = |worker: &String| format!(" --agent {}", shell_word(worker));
             let anew = named.as_ref().map(flag).unwrap_or_default();
             format!(
@@ -55,16 +241,20 @@ pub fn words(next: &Next) -> String {
         Next::TestWorker { agent } => format!("planctl worker test --agent {}", shell_word(agent)),
         Next::AcceptFiles { files, with } => {
             let files = files.iter().map(|file| format!(" --accept-changed {}", shell_word(file)));
-            format!("put them back, or, where you mean them: {}{}", words(with), files.collect::<String>())
+            format!(
+                "put them back, or, where you mean them: {}{}",
+                step_words(with, file),
+                files.collect::<String>()
+            )
         }
-        Next::ResumeRun { run } => format!("planctl resume {run}"),
-        Next::CancelRun { run } => format!("planctl cancel {run}"),
-        Next::AuditRun { run } => format!("planctl audit {run}, then planctl cancel {run}"),
+        Next::ResumeRun { run } => format!("planctl resume {}", shell_word(run)),
+        Next::CancelRun { run } => format!("planctl cancel {}", shell_word(run)),
+        Next::AuditRun { run } => format!("planctl audit {0}, then planctl cancel {0}", shell_word(run)),
         Next::KeepStep { step, run } => {
-            format!("put step {step} back, or cancel the run: planctl cancel {run}")
+            format!("put step {step} back, or cancel the run: planctl cancel {}", shell_word(run))
         }
-        Next::WatchRun { run } => format!("planctl watch {run}"),
-        Next::ShowRun { run } => format!("planctl status {run}"),
+        Next::WatchRun { run } => format!("planctl watch {}", shell_word(run)),
+        Next::ShowRun { run } => format!("planctl status {}", shell_word(run)),
         Next::ShowRuns => "planctl status".to_owned(),
         Next::ShowAllRuns => "planctl status --all".to_owned(),
         Next::ListRuns => "planctl ls".to_owned(),
@@ -77,9 +267,7 @@ pub fn words(next: &Next) -> String {
                 .collect();
             commands.join("\n      ")
         }
-        Next::RestoreAndRetry { ask } => {
-            format!("put it back by hand, then planctl approvals retry {ask}")
-        }
+        Next::RestoreAndRetry { ask } => format!("put it back by hand, then planctl approvals retry {ask}"),
         Next::HoldNetwork { role } => format!(
             "in planctl.toml write isolation = \"require:1b\", where `planctl doctor` says that this host offers it, \
              or network = \"host\" in [roles.{role}]"
@@ -89,6 +277,8 @@ pub fn words(next: &Next) -> String {
         Next::CreateToken => "planctl token create SCOPE --name NAME".to_owned(),
         Next::RevokeToken { token } => format!("planctl token revoke {token}"),
         Next::ListWorkers => "planctl worker ls".to_owned(),
+        Next::ListTokens => "planctl token ls".to_owned(),
+        Next::ListDeliveries => "planctl notify deliveries".to_owned(),
         Next::ReadApi => "GET /v1/openapi.json".to_owned(),
         Next::ByHand { what } => what.clone(),
     }
@@ -110,15 +300,6 @@ pub fn start_worker(role: &str) -> String {
 /// Says that a daemon with a worker for every role is there for the asking.
 pub const SERVE_ALL: &str = "a worker for every role: planctl dev --exec CMD";
 
-/// Returns commands about a run of a workspace as they are typed in the current directory: a run's name counts in its own
-/// workspace.
-pub fn typed_here(words: &str, workspace: &str) -> String {
-    if std::env::current_dir().is_ok_and(|here| here.starts_with(workspace)) {
-        return words.to_owned();
-    }
-    words.replace("planctl ", &format!("planctl -C {} ", shell_word(workspace)))
-}
-
 /// Returns what is typed after an answer and the number of its ask.
 pub fn needs(answer: &str) -> &'static str {
     match answer {
@@ -136,37 +317,4 @@ pub fn typed(answer: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_next_step_is_a_command_that_can_be_typed() {
-        let accept = Next::AcceptFiles {
-            files: vec!["tests/a b.rs@12ab".to_owned(), "c@34cd".to_owned()],
-            with: Box::new(Next::StartRun { plan: "a.md".to_owned(), how: Starting::Approved, worker: None }),
-        };
-        assert_eq!(
-            words(&accept),
-            "put them back, or, where you mean them: planctl run a.md --approve \
-             --accept-changed 'tests/a b.rs@12ab' --accept-changed c@34cd"
-        );
-        let again = |worker: &str| words(&Next::start_again_with("a.md", Some(worker.to_owned())));
-        assert_eq!(again("exec:./a b"), "planctl run --again a.md --exec './a b'");
-        assert_eq!(again("claude"), "planctl run --again a.md --agent claude");
-        let worker = |named: Option<&str>| Next::UseApprovedWorker {
-            plan: "a.md".to_owned(),
-            approved: "exec:./a b".to_owned(),
-            named: named.map(str::to_owned),
-        };
-        assert_eq!(
-            words(&worker(Some("claude"))),
-            "planctl run a.md --agent 'exec:./a b', or approve the other: planctl approve a.md --agent claude"
-        );
-        assert!(words(&worker(None)).ends_with("planctl approve a.md"));
-        let answers = Next::AnswerAsk { ask: 3, answers: vec!["retry".to_owned(), "skip".to_owned()] };
-        assert_eq!(
-            words(&answers),
-            "planctl approvals retry 3 --note '…'\n      planctl approvals skip 3 --note '…'"
-        );
-    }
-}
+mod tests;

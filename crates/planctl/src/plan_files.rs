@@ -1,19 +1,177 @@
-//! Finds the plans of a workspace, and those of its library.
+//! Finds the plans of a workspace, those of its library, and the one that a person names.
 
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
 
 use ignore::WalkBuilder;
 use ignore::types::TypesBuilder;
 use planctl_harness::read_plan;
-use planctl_lang::{PlanTree, Source, parse};
-use planctl_server::library::Library;
+use planctl_lang::library::entry_markdown;
+use planctl_lang::workflow::Language;
+use planctl_lang::{PlanTree, Source, did_you_mean, parse};
+use planctl_server::library::{FOLDER, FoundEntry, Library};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::{secrecy, show};
+use crate::{next, secrecy, show};
 
 /// How deep below the workspace plans are looked for.
 const DEPTH_MAX: usize = 8;
+/// The endings of the files of plans, which a name may leave out.
+const ENDINGS: [&str; 4] = ["md", "dot", "gv", "json"];
+
+/// Returns the file of the plan that a person names: a path as it is typed, or without its ending, or without the folder
+/// `plans`; in the current directory, else in the workspace.
+///
+/// # Errors
+///
+/// Where nothing fits, or several files do, and for `-`.
+pub fn named(context: &Context, name: &Path) -> Result<PathBuf, Failure> {
+    if name == Path::new("-") {
+        return Err(Failure::usage("this command takes no plan from standard input")
+            .help("`planctl verify -` and `planctl fmt -` do; here name a file"));
+    }
+    match lookup(context.workspace(), name)? {
+        Some(file) => Ok(file),
+        // A folder says what it is when it is read.
+        None if name.exists() => Ok(name.to_owned()),
+        None => Err(missing(context, name)),
+    }
+}
+
+/// Does the same where a run may be named, too: a plan goes before a run that has its name. Nothing where no plan fits.
+///
+/// # Errors
+///
+/// Where several files fit, and where what is named can only be a file, and is not there.
+pub fn named_unless_run(context: &Context, name: &str) -> Result<Option<PathBuf>, Failure> {
+    let file = Path::new(name);
+    let is_path = name == "-" || name.contains('/') || has_ending(file);
+    if is_path { named(context, file).map(Some) } else { lookup(context.workspace(), file) }
+}
+
+/// Says which plan may have been meant, where there is no run of a name either.
+pub fn or_near(context: &Context, name: &str, failure: Failure) -> Failure {
+    let is_unknown = failure.exit == Exit::NotFound && failure.help.is_none();
+    match near(context, Path::new(name)).filter(|_| is_unknown) {
+        Some(near) => failure.help(format!("did you mean the plan {near}?")),
+        None => failure,
+    }
+}
+
+/// Returns the file that a name stands for, seen from the current directory.
+///
+/// # Errors
+///
+/// Where several files fit.
+pub fn lookup(workspace: &Path, name: &Path) -> Result<Option<PathBuf>, Failure> {
+    if name.is_file() {
+        return Ok(Some(name.to_owned()));
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let is_below = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let mut places = vec![here.clone()];
+    if is_below {
+        places.extend([here.join(FOLDER), workspace.to_owned(), workspace.join(FOLDER)]);
+    }
+    for place in places {
+        let file = place.join(name);
+        let with = |ending: &str| {
+            PathBuf::from(OsString::from_iter([file.as_os_str(), ".".as_ref(), OsStr::new(ending)]))
+        };
+        let found = match file.is_file() {
+            true => vec![file],
+            false => ENDINGS.iter().map(|ending| with(ending)).filter(|file| file.is_file()).collect(),
+        };
+        let mut found = found.iter().map(|file| next::relative(file, &here, workspace));
+        match (found.next(), found.next()) {
+            (None, _) => {}
+            (Some(only), None) => return Ok(Some(only)),
+            (Some(one), Some(other)) => {
+                let name = show::safe(&name.display().to_string());
+                return Err(Failure::usage(format!(
+                    "`{name}` may be several plans; name one with its ending"
+                ))
+                .help(format!("{} or {}", show::file_word(&one), show::file_word(&other))));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Says that there is no such plan, and what may have been meant; where nothing is near, how to write it.
+pub fn missing(context: &Context, name: &Path) -> Failure {
+    let shown = show::safe(&name.display().to_string());
+    let failure = Failure::not_found(format!("could not read {shown}: it does not exist"));
+    // A pattern that the shell left as it is fits no file.
+    if shown.contains('*') {
+        return failure.next("planctl plan ls");
+    }
+    let word = name.to_string_lossy();
+    if let Some(found) = library(context).entry(&word) {
+        let file = in_folder(context, &word).with_extension(ending_of(found));
+        let (file, entry) = (show::file_word(&file), show::shell_word(&word));
+        let message = format!("`{shown}` is an entry of the library, and this project has no plan of it");
+        return Failure::not_found(message).next(format!("planctl new {file} --from {entry}"));
+    }
+    if let Some(near) = near(context, name) {
+        return failure.help(format!("did you mean {near}?")).next("planctl plan ls");
+    }
+    match (Language::of(&word), name.extension()) {
+        (Some(_), _) => failure.next("planctl plan ls"),
+        (None, None) if is_bare(name) => {
+            failure.next(format!("planctl new {}", show::file_word(&in_folder(context, &word))))
+        }
+        (None, _) => failure.next(format!("planctl new {}", show::file_word(name))),
+    }
+}
+
+/// Returns where a plan of this name is written if nobody says where: in the folder of the workspace's plans, seen from here.
+pub fn in_folder(context: &Context, name: &str) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = context.workspace().join(FOLDER).join(format!("{name}.md"));
+    next::relative(&file, &here, context.workspace())
+}
+
+/// Returns how the name of a plan ends that says all that an entry does: in markdown, else as JSON.
+pub fn ending_of(found: &FoundEntry) -> &'static str {
+    let written = entry_markdown(&found.source, &found.entry.id);
+    let is_whole = written.is_none_or(|written| written.lost.is_empty() && written.changed.is_empty());
+    if is_whole { "md" } else { "json" }
+}
+
+/// Says whether a name has neither a folder nor an ending.
+pub fn is_bare(name: &Path) -> bool {
+    name.extension().is_none() && name.file_name() == Some(name.as_os_str())
+}
+
+fn has_ending(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+}
+
+/// Returns the plan with the nearest name, as a word of a command that is typed here.
+fn near(context: &Context, name: &Path) -> Option<String> {
+    let (here, workspace) = (std::env::current_dir().ok()?, context.workspace());
+    let beside = here.join(name.parent().unwrap_or(Path::new("")));
+    let in_folder = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let beside = [beside, here.join(FOLDER), workspace.join(FOLDER)].into_iter().flat_map(in_folder);
+    let beside = beside.map(|entry| entry.path()).filter(|path| has_ending(path) && path.is_file());
+    let plans = paths(workspace).unwrap_or_default().into_iter().map(|(path, _)| workspace.join(path));
+    let known: Vec<PathBuf> =
+        plans.chain(beside).map(|file| next::relative(&file, &here, workspace)).collect();
+    let whole = known.iter().map(|file| (file.to_string_lossy(), file));
+    let names = known.iter().filter_map(|file| Some((file.file_name()?.to_string_lossy(), file)));
+    let stems = known.iter().filter_map(|file| Some((file.file_stem()?.to_string_lossy(), file)));
+    let typed = name.to_string_lossy();
+    let last = name.file_name()?.to_string_lossy();
+    let nearest = |typed: &str, known: Vec<(std::borrow::Cow<'_, str>, &PathBuf)>| {
+        let near = did_you_mean(typed, known.iter().map(|(word, _)| &**word))?;
+        known.iter().find(|(word, _)| word == near).map(|(_, file)| show::file_word(file))
+    };
+    nearest(&typed, whole.collect())
+        .or_else(|| nearest(&last, names.collect()))
+        .or_else(|| nearest(&last, stems.collect()))
+}
 
 /// Returns the paths of the plans below a directory, each with its title.
 pub fn paths(directory: &Path) -> Result<Vec<(String, String)>, Failure> {

@@ -38,11 +38,12 @@ pub struct Progress {
     manner: Manner,
     ctrl_c: CtrlC,
     drawing: Drawing,
-    gates: HashMap<String, Gate>,
+    /// The newest gate of each node, by the names of its run and of the node.
+    gates: HashMap<(String, String), Gate>,
     /// The last attempt of a node whose contract did not pass, in words: the story that the end of a run tells.
     failed: HashMap<String, String>,
-    /// A node that was entered, and its line, which is dropped if the node waits: a question to a person is not work.
-    begins: Option<(String, String)>,
+    /// A node that was entered, of a run, and its line, which is dropped if the node waits: a question to a person is not work.
+    begins: Option<((String, String), String)>,
     /// The name of the run that was drawn last.
     run: Option<String>,
     attention: Attention,
@@ -84,6 +85,11 @@ impl Progress {
         self.manner
     }
 
+    /// Says whether it is shown in lines, which those of runs within it belong to.
+    pub fn has_lines(&self) -> bool {
+        matches!(self.manner, Manner::Plain | Manner::Answer)
+    }
+
     /// Returns the name of the run that is shown, where it is known.
     pub fn run(&self) -> Option<String> {
         self.run.clone()
@@ -110,11 +116,11 @@ impl Progress {
     fn remember_failure(&mut self, line: &EventLine) {
         let Some(node) = &line.node else { return };
         if line.event == "harness.evaluated" {
-            self.gates.insert(node.clone(), Gate::read(&line.data));
+            self.gates.insert(place_of(line), Gate::read(&line.data));
         } else if line.event == "node_verified"
             && line.data.get("verdict").is_some_and(|verdict| verdict != "passed")
         {
-            let gate = self.gates.get(node).cloned().unwrap_or_default();
+            let gate = self.gates.get(&place_of(line)).cloned().unwrap_or_default();
             let (attempt, ending) = (line.attempt.unwrap_or(1), gate.ending.replacen('=', " ", 1));
             self.failed.insert(node.clone(), format!("attempt {attempt}: contract{ending}{}", gate.words));
         }
@@ -140,18 +146,15 @@ impl Progress {
     // Shows a whole transition: the event that holds back an entered node comes right after it.
     fn lines(&mut self, line: &EventLine) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some((node, text)) = self.begins.take() {
+        if let Some((place, text)) = self.begins.take() {
             let waits = ["plan_escalated", "ask_opened", "node_queued"].contains(&line.event.as_str());
-            if !(waits && line.node.as_deref() == Some(node.as_str())) {
+            if !(waits && place == place_of(line)) {
                 lines.push(text);
             }
         }
-        let own = self.plain(line);
-        match (own, &line.node) {
-            (Some(text), Some(node)) if line.event == "node_entered" => {
-                self.begins = Some((node.clone(), text));
-            }
-            (own, _) => lines.extend(own),
+        match self.plain(line) {
+            Some(text) if line.event == "node_entered" => self.begins = Some((place_of(line), text)),
+            own => lines.extend(own),
         }
         lines
     }
@@ -214,7 +217,7 @@ impl Progress {
         let time = line.at.get(11..19).unwrap_or(&line.at).to_owned();
         let node = line.node.clone().unwrap_or_default();
         if line.event == "harness.evaluated" || line.event == "harness.rehearsed" {
-            self.gates.insert(node, Gate::read(&line.data));
+            self.gates.insert(place_of(line), Gate::read(&line.data));
             return None;
         }
         let is_step = !node.is_empty() && node.bytes().all(|byte| byte.is_ascii_digit());
@@ -226,8 +229,11 @@ impl Progress {
         }
         // The ask that holds a run before its first node is about its plan.
         let is_of_plan = matches!(line.event.as_str(), "ask_opened" | "ask_answered");
-        let what = self.words(line, &node)?;
+        let what = self.words(line)?;
         let mut text = time;
+        if self.run.as_ref().is_some_and(|run| *run != line.run) {
+            text.push_str(&format!(" of={}", show::safe(&line.run)));
+        }
         if is_step {
             text.push_str(&format!(" step={node}"));
         } else if !(node.is_empty() || is_of_plan && attempt.is_none()) {
@@ -239,7 +245,8 @@ impl Progress {
         Some(format!("{text} {what}"))
     }
 
-    fn words(&self, line: &EventLine, node: &str) -> Option<String> {
+    fn words(&self, line: &EventLine) -> Option<String> {
+        let gate = || self.gates.get(&place_of(line)).cloned().unwrap_or_default();
         let word = |key: &str| show::safe(line.data.get(key).and_then(Value::as_str).unwrap_or("?"));
         let by = || gutter::quoted(line.data.get("by").and_then(Value::as_str).unwrap_or("?"), 200);
         let number = |key: &str| line.data.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -264,7 +271,7 @@ impl Progress {
             }
             "clock.overran" => "work=ended past=deadline".to_owned(),
             "node_verified" => {
-                let gate = self.gates.get(node).cloned().unwrap_or_default();
+                let gate = gate();
                 let words = match (word("verdict").as_str(), line.data.get("vacuous")) {
                     ("passed", Some(Value::Bool(true))) => format!(" vacuous=yes \"{VACUOUS}\""),
                     ("passed", _) => String::new(),
@@ -273,7 +280,7 @@ impl Progress {
                 format!("contract={}{}{words}", word("verdict"), gate.ending)
             }
             "node_rehearsed" => {
-                let gate = self.gates.get(node).cloned().unwrap_or_default();
+                let gate = gate();
                 let means = match word("showed").as_str() {
                     "green" => " \"its contract passes before the work: its pass will prove nothing\"",
                     "tampered" => " \"protected files have changed\"",
@@ -318,6 +325,11 @@ impl Progress {
             _ => return None,
         })
     }
+}
+
+/// Returns the names of an event's run and node.
+fn place_of(line: &EventLine) -> (String, String) {
+    (line.run.clone(), line.node.clone().unwrap_or_default())
 }
 
 impl Gate {

@@ -1,6 +1,7 @@
 //! Output for people: text made safe for a terminal, tables, colours, and the two streams.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -165,15 +166,10 @@ pub fn fetching(fetching: &Fetching) {
     write!(anstream::stderr(), "\r\x1b[J{line}{arrived} · {}{end}", span(*elapsed)).unwrap_or(());
 }
 
-/// Writes why a command failed, and what to type next.
-pub fn say_failure(failure: &Failure) {
-    tell(&styled(BAD, &safe_block(&failure.message)));
-    if let Some(help) = &failure.help {
-        tell(&format!("{} {}", styled(BOLD, "help:"), safe_block(help)));
-    }
-    if let Some(next) = &failure.next {
-        tell(&format!("{} {}", styled(BOLD, "next:"), safe_block(next)));
-    }
+/// Writes a path as a word of a command: one word of a shell, and no flag.
+pub fn file_word(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    if path.starts_with('-') && path != "-" { shell_word(&format!("./{path}")) } else { shell_word(&path) }
 }
 
 /// Writes a word so that a shell reads it as one, made safe for the terminal.

@@ -4,9 +4,11 @@
 //! away. A command that destroys or trusts something is never proposed, whatever it looks like.
 
 use std::num::{IntErrorKind, ParseIntError};
+use std::path::Path;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use planctl_lang::workflow::Language;
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
 const HABITS: [(&str, &str); 60] = [
@@ -103,7 +105,9 @@ const NEVER: [&str; 3] = ["trust", "clean", "reset"];
 
 /// Adds a tip to a misused command line, where one is known.
 pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
-    if let Some(plain) = without_jargon(error, root) {
+    if let Some(plain) =
+        without_jargon(error, reached(root, typed).0).or_else(|| of_second_plan(error, root, typed))
+    {
         *error = plain;
         return;
     }
@@ -122,6 +126,8 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
         (ErrorKind::UnknownArgument, _, Some(flag)) => of_flag(root, typed, &flag),
         _ => None,
     };
+    let dashed = typed.iter().find(|word| word.starts_with('-') && Path::new(word).is_file());
+    let tip = dashed.map(|file| format!("a file whose name begins with a dash: ./{file}")).or(tip);
     let tip = tip.map(|tip| ContextValue::StyledStrs(vec![tip.into()]));
     if let Some(tip) = tip.or(advice) {
         error.insert(ContextKind::Suggested, tip);
@@ -129,7 +135,7 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
 }
 
 /// Returns an error about a number in words that a person knows; clap repeats those of the standard library.
-fn without_jargon(error: &clap::Error, root: &Command) -> Option<clap::Error> {
+fn without_jargon(error: &clap::Error, typed: &Command) -> Option<clap::Error> {
     let source = std::error::Error::source(error)?;
     let kind = source.downcast_ref::<ParseIntError>()?.kind();
     let is_too_large = matches!(kind, IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
@@ -137,7 +143,23 @@ fn without_jargon(error: &clap::Error, root: &Command) -> Option<clap::Error> {
     let argument = text_of(error, ContextKind::InvalidArg)?;
     let value = text_of(error, ContextKind::InvalidValue)?;
     let message = format!("invalid value '{value}' for '{argument}': {wanted} is expected");
-    Some(root.clone().error(ErrorKind::ValueValidation, message))
+    Some(typed.clone().error(ErrorKind::ValueValidation, message))
+}
+
+/// Returns an error about a second plan where a command takes one, which clap takes for a command or for anything else.
+fn of_second_plan(error: &clap::Error, root: &Command, typed: &[String]) -> Option<clap::Error> {
+    let kind = match error.kind() == ErrorKind::ArgumentConflict {
+        true => ContextKind::InvalidSubcommand,
+        false => ContextKind::InvalidArg,
+    };
+    let word = text_of(error, kind)?;
+    let is_plan = word.ends_with(".md") || Language::of(&word).is_some();
+    if word.starts_with('-') || !is_plan {
+        return None;
+    }
+    let command = reached(root, typed).1.join(" ");
+    let message = format!("one plan at a time: `planctl {command}` takes no second one, and '{word}' is one");
+    Some(root.clone().error(error.kind(), message))
 }
 
 fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use rustls::CertificateError;
 use rustls::crypto::{CryptoProvider, ring};
@@ -28,6 +29,18 @@ pub fn is_of_this_machine(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
         None => false,
     }
+}
+
+/// Returns the address at which a daemon of this machine listens where it is reached by this one.
+pub fn listening_address(url: &Url) -> Option<SocketAddr> {
+    let host = match url.host()? {
+        Host::Domain("localhost") => Ipv4Addr::LOCALHOST.into(),
+        Host::Domain(_) => return None,
+        Host::Ipv4(address) => IpAddr::V4(address),
+        Host::Ipv6(address) => IpAddr::V6(address),
+    };
+    let is_plain = url.scheme() == "http" && is_of_this_machine(url);
+    url.port_or_known_default().filter(|_| is_plain).map(|port| (host, port).into())
 }
 
 /// Returns what TLS found wrong, where that is why a call failed; another try meets the same.

@@ -120,6 +120,39 @@ fn branches_that_do_not_fit_are_an_escalation_that_shows_the_hunks_and_where_to_
 }
 
 #[test]
+fn who_skips_a_conflict_is_told_what_is_dropped_and_the_run_says_so_at_its_end() {
+    let fixture = repository();
+    let work = "case $PLANCTL_STEP in 1) echo base > base.txt;; 2) echo 1 > one.txt; sed -i s/one/red/ a.txt;; \
+                3) echo 2 > two.txt; sed -i s/one/blue/ a.txt;; 4) touch one.txt two.txt;; esac";
+    let said = fixture.planctl(&run(work));
+    assert_eq!(said.code, 3, "{said:?}");
+    let why =
+        "join \"join\": the changes of its branches conflict; branch 2 conflicts with those before it: a.txt";
+    assert!(said.out.contains(why), "{said:?}");
+    let ask = fixture.ask();
+    let view = &fixture.json(&["approvals", "--json"])["asks"][0];
+    assert_eq!(view["answers"], serde_json::json!(["retry", "skip", "revise", "abort"]), "{view}");
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
+    assert!(page.contains("go on without anything that the branches did: none of it is merged"), "{page}");
+    assert!(page.contains("merge once more") && !page.contains("approvals waive"), "{page}");
+    for refused in [&["waive", &ask, "--note", "ok"][..], &["reassign", &ask, "senior"]] {
+        let said = fixture.planctl(&[&["approvals"], refused].concat());
+        assert_eq!(said.code, 5, "{said:?}");
+    }
+    assert_eq!(fixture.planctl(&["approvals", "skip", &ask, "--note", "neither"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let dropped = "nothing that the branches did is in the workspace: no merge at the join \"join\"";
+    assert!(said.out.contains("done in") && said.out.contains("4 steps, 1 join not merged"), "{said:?}");
+    assert!(said.out.contains(dropped), "{said:?}");
+    assert!(fixture.planctl(&["plan", "status", "@last"]).out.contains(dropped));
+    let status = fixture.status();
+    assert_eq!(status["reason"], "4 passed; without what the branches of a join did");
+    assert_eq!(fixture.read("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+}
+
+#[test]
 fn branches_in_worktrees_need_a_repository_and_say_so_before_anything_runs() {
     let fixture = Fixture::new();
     fixture.write("plan.dot", APART);

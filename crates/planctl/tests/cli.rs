@@ -52,6 +52,8 @@ mod graph;
 mod graph_rows;
 #[path = "cli/habits.rs"]
 mod habits;
+#[path = "cli/hints.rs"]
+mod hints;
 #[path = "cli/plan_rows.rs"]
 mod plan_rows;
 #[path = "cli/routing.rs"]
@@ -73,6 +75,8 @@ mod watching;
 #[path = "cli/probe.rs"]
 mod probe;
 
+#[path = "cli/within.rs"]
+mod within;
 #[path = "cli/words.rs"]
 mod words;
 

@@ -21,6 +21,12 @@ mod defect;
 #[path = "daemon/outage.rs"]
 mod outage;
 
+#[path = "daemon/full_disk.rs"]
+mod full_disk;
+
+#[path = "daemon/idle.rs"]
+mod idle;
+
 #[path = "daemon/skew.rs"]
 mod skew;
 

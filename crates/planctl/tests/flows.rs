@@ -142,7 +142,7 @@ fn a_plan_that_two_start_at_the_same_moment_has_one_run() {
 #[test]
 fn work_for_a_role_that_nobody_serves_is_said_to_wait() {
     let fixture = Fixture::new();
-    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:true\"\n");
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:true\"\n\n[roles.expert]\n");
     assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     fixture.write("plan.md", &plan("Roles", &[("test -f done", "escalate")]));
     assert_eq!(fixture.planctl(&["plan", "run", "plan.md", "--approve", "--no-wait"]).code, 3);

@@ -62,6 +62,9 @@ pub struct AskView {
     pub about: String,
     /// The answers it takes, in the words of the command line.
     pub answers: Vec<String>,
+    /// Says that it is about branches that work in worktrees of their own: `skip` goes on without anything that they did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_branches: bool,
     /// The options of a choice; empty where any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,

@@ -165,6 +165,9 @@ pub struct WhyView {
     pub intent: Option<String>,
     /// The events, one sentence each, oldest first.
     pub because: Vec<BecauseView>,
+    /// Says that a decision before it led past it, and the run never came to it; `because` and `choices` are of that decision.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_gone_past: bool,
     /// Its attempts, oldest first.
     #[serde(default)]
     pub attempts: Vec<AttemptSummary>,

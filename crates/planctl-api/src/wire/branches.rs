@@ -19,6 +19,9 @@ pub struct PassageView {
     pub state: StepState,
     /// How often the run came to it.
     pub visits: u32,
+    /// Says that a person went on past this join, and nothing of what its branches did in their worktrees is in the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_out: bool,
 }
 
 /// A join that waits for branches, and where each of them stands.

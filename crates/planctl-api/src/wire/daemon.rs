@@ -61,6 +61,8 @@ pub struct DaemonHealthView {
     pub started_at: String,
     /// Since when the database is away, where it is.
     pub database_away_since: Option<String>,
+    /// Since when the disk of the database has no room, so that nothing is recorded.
+    pub database_full_since: Option<String>,
     /// Agents that it minds.
     pub agents_at_work: u32,
     /// Contracts that it runs.

@@ -426,11 +426,16 @@ pub(super) fn rest(transition: &Transition<'_>, part: BudgetPart) -> u64 {
     let (sum, limit) = match part {
         BudgetPart::Tokens => (spent.tokens, planned.tokens),
         BudgetPart::MicroUsd => (spent.micro_usd, planned.micro_usd),
+        BudgetPart::MicroSeconds => (micros(spent.time), planned.time.map(micros)),
         BudgetPart::Seconds => (spent.time.as_secs(), planned.time.map(|time| time.as_secs())),
     };
     let share = || limit.unwrap_or(0) / u64::from(transition.graph.task_count().max(1));
     let each = sum.checked_div(u64::from(spent.metered)).unwrap_or_else(share);
     each.saturating_mul(u64::from(steps_remaining(transition)))
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Compares each limit with what was used and what the next attempt is expected to use (DESIGN 9), and with what is set aside
@@ -445,7 +450,6 @@ pub(super) fn check_budget(transition: &Transition<'_>, node: &NodeId) -> Result
         0 => share.unwrap_or(0) / steps,
         count => sum / u64::from(count),
     };
-    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     // Usage from before the first attempt, such as a rehearsal's, belongs to no step: the first needs no more than it left.
     let is_first = spent.metered + spent.unmetered == 0 && head.reserved.keys().all(|other| other == node);
     let steps_remaining = steps_remaining(transition);
@@ -454,16 +458,8 @@ pub(super) fn check_budget(transition: &Transition<'_>, node: &NodeId) -> Result
         let Some(limit) = limit else { return Ok(0) };
         let left = limit.saturating_sub(spent).max(1);
         let estimate = if is_first && spent <= limit { estimate.min(left) } else { estimate };
-        let unit = if part == BudgetPart::Seconds { 1_000_000 } else { 1 };
         if spent.saturating_add(estimate) > limit {
-            return Err(Shortfall {
-                part,
-                limit: limit / unit,
-                spent: spent.div_ceil(unit),
-                estimate: estimate.div_ceil(unit),
-                steps_remaining,
-                day: None,
-            });
+            return Err(Shortfall { part, limit, spent, estimate, steps_remaining, day: None });
         }
         is_later |= others > 0 && spent.saturating_add(others).saturating_add(estimate) > limit;
         Ok(estimate)
@@ -480,7 +476,7 @@ pub(super) fn check_budget(transition: &Transition<'_>, node: &NodeId) -> Result
             let micro_usd =
                 look(BudgetPart::MicroUsd, budget.micro_usd, spent.micro_usd, others.micro_usd, micro_usd)?;
             // Time passes for all of them at once.
-            look(BudgetPart::Seconds, budget.time.map(micros), time_spent, 0, time)?;
+            look(BudgetPart::MicroSeconds, budget.time.map(micros), time_spent, 0, time)?;
             Ok(Reserved { tokens, micro_usd })
         });
     Ok(match looked {

@@ -1,5 +1,6 @@
 //! Events of people: their decisions.
 
+use crate::answers::answers_while_held;
 use crate::ask::AskKind;
 use crate::event::{Answer, Decision, HumanEvent};
 use crate::fact::Fact;
@@ -43,7 +44,7 @@ fn asked(transition: &Transition<'_>, item: &ItemId, answer: &Answer) -> Result<
     if transition.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
         return Err(Refusal::NotActive);
     }
-    let answers = kind.answers_for_failure(transition.run.record(&node)?.failure.as_deref());
+    let answers = answers_while_held(transition.graph, &node, kind, transition.run.record(&node)?);
     if !answers.contains(&answer.word()) {
         return Err(Refusal::WrongAnswer(answers));
     }

@@ -363,6 +363,13 @@ fn a_conflict_is_an_escalation_that_a_retry_merges_again_and_a_skip_leaves_out()
         -> human skip \"by hand\"   j settled skipped by the owner; c#1 to coder
         "
     ));
+    // Nothing is met by what nobody merged, and no role works at a join.
+    talk(&format!(
+        "{until_conflict}
+        -> human waive \"fine\"     refused: this ask takes one of: retry, skip, revise, abort
+        -> human reassign senior    refused: this ask takes one of: retry, skip, revise, abort
+        "
+    ));
     talk(&format!(
         "{until_conflict}
         -> human abort              j settled failed by the owner; ABORTED
@@ -386,13 +393,12 @@ fn who_skips_a_fork_without_worktrees_goes_on_behind_its_branches() {
         -> harness found f#1 nothing: no git  f held: escalation inconclusive
         "
     );
-    for (answer, word) in [("skip", "skipped"), ("waive", "waived")] {
-        talk(&format!(
-            "{held}
-            -> human {answer} \"not here\"  f settled {word} by the owner; j settled {word} by the owner; c#1 to coder
-            "
-        ));
-    }
+    talk(&format!(
+        "{held}
+        -> human waive \"not here\"  refused: this ask takes one of: retry, skip, revise, abort
+        -> human skip \"not here\"  f settled skipped by the owner; j settled skipped by the owner; c#1 to coder
+        "
+    ));
     // An event that makes the fork possible lets its branches begin.
     talk(&format!(
         "{held}

@@ -107,7 +107,7 @@ fn what_comes_before_the_first_work_does_not_keep_it_from_its_share() {
         approved
         -> clock admitted               a rehearsed, time 1; wake at 10 s
         wait 10 seconds
-        -> harness rehearsed a#0 exit 1  a red before the work; 100 % used; a held: budget budget, 1 short; no wake
+        -> harness rehearsed a#0 exit 1  a red before the work; 100 % used; a held: budget budget, 0.1 s short; no wake
         -> human raise 10 seconds       a#1 to coder; wake at 20 s
         ",
     );
@@ -118,7 +118,7 @@ fn what_comes_before_the_first_work_does_not_keep_it_from_its_share() {
         -> clock admitted           a#1 to coder; wake at 100 s
         wait 60 seconds
         -> agent reported a#1       a#1 to harness
-        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 10 short; no wake
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 10 s short; no wake
         ",
     );
 }
@@ -313,7 +313,7 @@ fn p73_the_time_in_which_nobody_worked_on_the_run_does_not_count() {
         wait 39 seconds
         -> clock unattended 9000 seconds  wake at 3739 s
         wait 41 seconds
-        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 short; no wake
+        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 s short; no wake
         wait 60 seconds
         -> clock unattended 60 seconds  refused: the step is not in a state for this
         ",
@@ -330,7 +330,7 @@ fn p73_a_worker_is_stopped_when_the_time_of_the_budget_is_over() {
         wait 60 seconds
         -> clock budget             wake at 100 s
         wait 41 seconds
-        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 short; no wake
+        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 s short; no wake
         wait 5000 seconds
         -> human raise 200 seconds  a#2 to coder; wake at 5300 s
         -> agent reported a#2       a#2 to harness

@@ -277,6 +277,16 @@ fn s7_s10_a_call_is_its_own_contract_and_is_retried() {
         -> harness found a#2 exit 0  a#2 passed; a settled passed; b#1 to coder
         ",
     );
+    talk(
+        "
+        plan  a: call  b: task
+        approved
+        -> clock admitted           a#1 to harness
+        -> harness found a#1 exit 2  a#1 failed; a held: escalation no_edge
+        -> human reassign senior    refused: this ask takes one of: retry, skip, waive, revise, abort
+        -> human retry              a#2 to harness
+        ",
+    );
 }
 
 #[test]

@@ -116,6 +116,12 @@ fn h3_an_answer_that_matches_nothing_is_refused_and_the_question_stays() {
 }
 
 #[test]
+fn h3_an_empty_answer_is_refused_where_any_words_answer() {
+    let refusal = planctl_engine::Refusal::NoSuchOption { option: " ".to_owned(), options: Vec::new() };
+    assert_eq!(refusal.to_string(), "the answer is empty; say it in your own words");
+}
+
+#[test]
 fn h4_the_declared_answer_counts_where_nobody_gave_one() {
     talk(
         "

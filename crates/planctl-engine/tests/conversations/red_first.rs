@@ -138,6 +138,27 @@ fn a_contract_that_times_out_before_the_work_is_red_and_tampering_tells_nothing(
 }
 
 #[test]
+fn a_person_may_have_files_put_back_that_were_changed_before_the_work_and_accepts_none() {
+    talk(
+        "
+        plan  a: task red-first deny
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness rehearsed a#0 tampered tests.sh  a tampered before the work; a held: escalation not_red
+        -> human allow tests.sh         refused: this ask takes one of: restore, retry, skip, waive, reassign, revise, abort
+        -> human restore                a rehearsed, time 2
+        -> harness rehearsed a#0 exit 0  a green before the work; a held: escalation not_red
+        -> human restore                refused: this ask takes one of: retry, skip, waive, reassign, revise, abort
+        -> human retry                  a rehearsed, time 3
+        -> harness rehearsed a#0 exit 1  a red before the work; a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 tampered tests.sh  a#1 tampered; a held: escalation no_edge
+        -> human allow tests.sh         a#2 to harness
+        ",
+    );
+}
+
+#[test]
 fn a_rehearsal_that_told_nothing_is_repeated_and_then_a_person_is_asked() {
     talk(
         "

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    Effect, End, Event, Fact, Graph, Item, ItemId, NodeId, Purpose, Refusal, Run, RunId, RunStatus, Scope,
-    Timestamp, Usage, Work, advance, initial_scope,
+    BudgetPart, Effect, End, Event, Fact, Graph, Item, ItemId, NodeId, Purpose, Refusal, Run, RunId,
+    RunStatus, Scope, Timestamp, Usage, Work, advance, initial_scope,
 };
 
 use super::plan;
@@ -245,8 +245,12 @@ impl Stage {
                 format!("{} rehearsed{later}, time {ordinal}", item.at.node)
             }
             Work::Human { ask } => {
-                let short =
-                    ask.shortfall.map_or_else(String::new, |short| format!(", {} short", short.needed()));
+                let short = ask.shortfall.map_or_else(String::new, |short| match short.part {
+                    BudgetPart::MicroSeconds => format!(", {} s short", short.needed() as f64 / 1e6),
+                    BudgetPart::Tokens | BudgetPart::MicroUsd | BudgetPart::Seconds => {
+                        format!(", {} short", short.needed())
+                    }
+                });
                 format!("{} held: {} {}{short}", item.at.node, ask.kind.word(), ask.reason.word())
             }
             Work::Agent { role, brief, .. } => {

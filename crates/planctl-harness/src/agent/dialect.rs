@@ -124,11 +124,7 @@ fn hints(value: &Value) -> Hints {
 /// the work is unmetered.
 fn native_usage(usage: &Value) -> Option<Usage> {
     let figures = ["input_tokens", "cached_input_tokens", "output_tokens", "cost_usd"];
-    let is_figure = |value: &Value| {
-        value.is_null() || value.as_f64().is_some_and(|number| (0.0..=COUNT_MAX).contains(&number))
-    };
-    let is_sound = usage.is_object() && figures.iter().all(|name| is_figure(&usage[*name]));
-    is_sound.then(|| Usage {
+    are_figures(usage, &figures).then(|| Usage {
         input_tokens: count(&usage["input_tokens"]),
         cached_input_tokens: count(&usage["cached_input_tokens"]),
         output_tokens: count(&usage["output_tokens"]),
@@ -137,6 +133,14 @@ fn native_usage(usage: &Value) -> Option<Usage> {
         estimated: false,
         tokens_estimated: false,
     })
+}
+
+/// Says whether these of an object are figures that can be, or not there.
+fn are_figures(object: &Value, names: &[&str]) -> bool {
+    let is_figure = |value: &Value| {
+        value.is_null() || value.as_f64().is_some_and(|number| (0.0..=COUNT_MAX).contains(&number))
+    };
+    object.is_object() && names.iter().all(|name| is_figure(&object[*name]))
 }
 
 fn count(value: &Value) -> u64 {

@@ -6,9 +6,10 @@
 //! It is a copy, so a process that changes the repository's own configuration meanwhile changes nothing.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings};
+use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings, is_conversion};
 use super::{git_common, git_folder, git_top_level};
 use crate::folder_content::FolderContent;
 
@@ -62,7 +63,7 @@ impl RepositorySettings {
         }
     }
 
-    /// Returns these settings, but with the remotes and the ignored files that there were before, and no commit without its
+    /// Returns these settings, but with the remotes, the line ends and the ignored files that there were before, and no commit without its
     /// parents that had them: a worker that leads `origin` elsewhere, or hides a file or a commit from git, changes nothing.
     /// Remotes that are new since then count, and so do parents that were fetched.
     pub(crate) fn with_those_before(mut self, before: &RepositorySettings) -> RepositorySettings {
@@ -70,9 +71,15 @@ impl RepositorySettings {
             "remote" => setting.subsection.clone(),
             _ => None,
         };
+        let converts = |setting: &Setting| {
+            setting.section == "core" && setting.subsection.is_none() && is_conversion(&setting.name)
+        };
         let known: Vec<String> = before.settings.iter().filter_map(remote).collect();
-        self.settings.retain(|setting| remote(setting).is_none_or(|name| !known.contains(&name)));
-        self.settings.extend(before.settings.iter().filter(|setting| remote(setting).is_some()).cloned());
+        let is_as_before = |setting: &Setting| {
+            converts(setting) || remote(setting).is_some_and(|name| known.contains(&name))
+        };
+        self.settings.retain(|setting| !is_as_before(setting));
+        self.settings.extend(before.settings.iter().filter(|setting| is_as_before(setting)).cloned());
         self.ignored.clone_from(&before.ignored);
         let lines = |text: &[u8]| text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
         let known: Vec<Vec<u8>> = lines(&before.shallow);
@@ -95,6 +102,29 @@ pub(crate) fn add_clean_repository(folder: &mut FolderContent, common: &Path, se
         if target.symlink_metadata().is_ok() {
             folder.link(name, target);
         }
+    }
+}
+
+/// Describes a bare repository of planctl's own that finds the objects of another, by that one's common folder, and reads files
+/// as that one does at this moment. Its own references and objects are nobody else's.
+pub(crate) fn add_borrowing_repository(folder: &mut FolderContent, common: &Path) {
+    let RepositorySettings { settings, ignored, shallow } = RepositorySettings::read(common);
+    let is_of_references =
+        |setting: &Setting| setting.section == "extensions" && setting.name == "refstorage";
+    let settings = settings.iter().filter(|setting| !is_of_references(setting));
+    folder.file("HEAD", "ref: refs/heads/none\n");
+    folder.file("config", draw(settings.chain(&[core("bare", "true")])));
+    folder.file("info/exclude", ignored);
+    if !shallow.is_empty() {
+        folder.file("shallow", shallow);
+    }
+    for name in ["refs", "worktrees"] {
+        folder.folder(name);
+    }
+    folder.file("objects/info/alternates", [common.join("objects").as_os_str().as_bytes(), b"\n"].concat());
+    match common.join("lfs") {
+        files if files.symlink_metadata().is_ok() => folder.link("lfs", files),
+        _ => drop(folder.folder("lfs")),
     }
 }
 

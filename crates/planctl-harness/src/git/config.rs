@@ -68,7 +68,8 @@ fn is_personal(setting: &Setting) -> bool {
     }
 }
 
-fn is_conversion(name: &str) -> bool {
+/// Says whether a setting of `core` says how the bytes of files are converted.
+pub(super) fn is_conversion(name: &str) -> bool {
     matches!(name, "autocrlf" | "eol" | "safecrlf")
 }
 

@@ -6,16 +6,24 @@
 //! Read-only commands get an index that is made anew: staged entries stay staged, and every file is read. Commands that
 //! change something get the repository's own index, or what they do would be lost.
 //!
+//! It leaves a mark, so that the objects that came since the run was taken up are compared with their names where a contract asked git
+//! for anything, and there alone.
+//!
 //! It is a script and no mode of planctl's own program, since a sandbox hides that program from contracts.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clean::{GitFolders, RepositorySettings, add_clean_repository};
+use super::newer::{NewerObjects, ObjectsBefore};
 use crate::folder_content::FolderContent;
 
 /// How many submodules have a clean configuration of their own.
 const SUBMODULES_MAX: usize = 64;
+
+/// The file beside the clean repositories that tells that a contract asked git.
+pub(crate) const ASKED: &str = "git/asked";
 
 /// The script, with places for the shell, the real git and the table of repositories.
 const SCRIPT: &str = include_str!("front.sh");
@@ -23,18 +31,47 @@ const SCRIPT: &str = include_str!("front.sh");
 /// The repositories of a workspace, as they were when this was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Repositories {
-    before: Vec<(GitFolders, RepositorySettings)>,
+    before: Vec<RepositoryBefore>,
+}
+
+/// A repository as it was.
+#[derive(Clone, Debug)]
+struct RepositoryBefore {
+    folders: GitFolders,
+    settings: RepositorySettings,
+    objects: ObjectsBefore,
+    /// The newer objects that were the last ones to be what their names say. One change of that list is the only step.
+    verified: Arc<Mutex<NewerObjects>>,
 }
 
 impl Repositories {
     /// Notes what the repositories of a workspace say before anybody works there.
     pub(crate) fn snapshot(workspace: &Path) -> Repositories {
-        let noted = |folders: GitFolders| {
-            let settings = RepositorySettings::read(&folders.common);
-            (folders, settings)
+        let noted = |folders: GitFolders| RepositoryBefore {
+            settings: RepositorySettings::read(&folders.common),
+            objects: ObjectsBefore::snapshot(&folders.common),
+            verified: Arc::default(),
+            folders,
         };
         let found = GitFolders::find(workspace).map(|(folders, _)| folders);
         Repositories { before: repositories(found).into_iter().map(noted).collect() }
+    }
+
+    /// Lists the objects that came since and are not verified as they are, by git's own folder of a checkout of each repository.
+    pub(crate) fn unverified(&self) -> Vec<(&Path, NewerObjects)> {
+        let newer = self.before.iter().map(|known| (known, known.objects.newer(&known.folders.common)));
+        let is_verified = |known: &RepositoryBefore, newer: &NewerObjects| {
+            *known.verified.lock().unwrap_or_else(PoisonError::into_inner) == *newer
+        };
+        let left = newer.filter(|(known, newer)| !newer.is_empty() && !is_verified(known, newer));
+        left.map(|(known, newer)| (known.folders.own.as_path(), newer)).collect()
+    }
+
+    /// Notes that objects are what their names say.
+    pub(crate) fn mark_verified(&self, own: &Path, newer: NewerObjects) {
+        if let Some(known) = self.before.iter().find(|known| known.folders.own == own) {
+            *known.verified.lock().unwrap_or_else(PoisonError::into_inner) = newer;
+        }
     }
 
     /// Adds the program to a private folder at `path`, for a workspace in this repository; returns the folder that belongs on
@@ -50,8 +87,8 @@ impl Repositories {
         let mut table = String::new();
         for (number, folders) in repositories(found).into_iter().enumerate() {
             let mut settings = RepositorySettings::read(&folders.common);
-            if let Some((_, before)) = self.before.iter().find(|(known, _)| known.common == folders.common) {
-                settings = settings.with_those_before(before);
+            if let Some(known) = self.before.iter().find(|known| known.folders.common == folders.common) {
+                settings = settings.with_those_before(&known.settings);
             }
             let clean = Path::new("git").join(number.to_string());
             add_clean_repository(folder.folder(&clean), &folders.common, &settings);
@@ -64,6 +101,7 @@ impl Repositories {
         let script = SCRIPT
             .replace("@BASH@", &bash.to_string_lossy())
             .replace("@GIT@", &quoted(git)?)
+            .replace("@ASKED@", &quoted(&path.join(ASKED))?)
             .replace("@REPOSITORIES@", &table);
         folder.program("bin/git", script);
         Ok(Some(path.join("bin")))

@@ -1,26 +1,36 @@
 //! Branches of a run that work in git worktrees of their own: parted from the workspace as it is, merged back into it.
 //!
-//! All that is known of them is references of the repository, each written once what it tells of is there. A call that is
-//! cut off at any point is made again and comes to the same. The workspace's index, branch and HEAD stay as they are: the
-//! changes of branches come into its files.
+//! All that is known of them is in a repository of planctl's own beside the worktrees, which borrows the objects of the workspace's:
+//! workers can write that one, and nothing that they write there is believed. The files of a branch are taken as one commit on
+//! what it began with, whatever its worker committed or checked out. A reference is written once what it tells of is there. A call
+//! that is cut off at any point is made again and comes to the same. The workspace's index, branch and HEAD stay as they are: the changes
+//! of branches come into its files.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::call::{Git, call, call_checked, call_checked_on};
-use super::commit::{commit_all, identity};
-use super::ignored::kept_of;
+use super::call::{Git, call, call_checked};
+use super::commit::identity;
 use super::merge::{Conflict, Merged, conflicts, merge_open};
 use super::objects::verify_objects;
-use super::{Checkout, Intact, NewWorktree, WorktreeError, remove_locks, resolve_links, worktree_intact};
+use super::records::{add_worktree, records_below, remove_all, remove_file, remove_locks, remove_worktrees};
+use super::{Checkout, Intact, NewWorktree, WorktreeError, worktree_intact};
 use crate::blocking::blocking_in_place;
-use crate::git::git_folder;
+use crate::folder_content::{FolderContent, OldFiles};
+use crate::git::clean::add_borrowing_repository;
+use crate::git::git_head;
+use crate::scratch::create_folder;
 use crate::spawn::Spawner;
 
 /// How many paths go to git at once.
 const PATHS_AT_ONCE: usize = 500;
+
+/// The repository of planctl's own, in the folder of the worktrees.
+const REPOSITORY: &str = "join.git";
+/// Its references.
+const REFERENCES: &str = "refs/planctl";
 
 /// The branches of one try of a fork.
 pub struct BranchWorktrees {
@@ -77,12 +87,12 @@ impl BranchWorktrees {
     ///
     /// Those of [`Checkout::survey`], of git and of the disk.
     pub async fn create_worktrees(&self, count: u16) -> Result<String, WorktreeError> {
-        blocking_in_place(|| self.remove_locks())?;
+        blocking_in_place(|| self.prepare())?;
         let base = match self.read_ref("base").await? {
             Some(base) => base,
             None => {
                 let head = self.checkout.survey().await?.commit;
-                let base = self.snapshot(&head).await?.unwrap_or(head);
+                let base = self.begin(&head).await?;
                 self.write_ref("base", &base).await?;
                 base
             }
@@ -106,7 +116,7 @@ impl BranchWorktrees {
     ///
     /// Those of git and of the disk; the workspace is unchanged then, or this call made again completes it.
     pub async fn merge(&self, base: &str, branches: &[u16]) -> Result<Joined, WorktreeError> {
-        blocking_in_place(|| self.remove_locks())?;
+        blocking_in_place(|| self.prepare())?;
         if self.read_ref("merged").await?.is_none() {
             if let Some(joined) = self.go_on_after_conflict().await? {
                 return Ok(joined);
@@ -121,7 +131,7 @@ impl BranchWorktrees {
             return Err(self.merge_error("a merge that was begun can't be found"));
         };
         // The worktrees held the files of the branches; those of the merge are in objects alone.
-        verify_objects(&Git::open(self.spawner(), self.top())?, &before, &merged, &merged).await?;
+        verify_objects(&self.git(self.top())?, &before, &merged, &merged).await?;
         let files = self.apply_difference(&before, &merged).await?;
         Ok(Joined::Merged { files })
     }
@@ -133,53 +143,75 @@ impl BranchWorktrees {
     /// Those of git and of the disk.
     pub async fn remove(&self) -> Result<(), WorktreeError> {
         blocking_in_place(|| self.remove_locks())?;
-        self.checkout.remove_folder(&self.folder).await?;
-        let branches = format!("refs/heads/{}", self.branch_prefix());
-        for pattern in [format!("refs/planctl/{}", self.name), branches] {
-            let format = "--format=%(refname)";
-            let named = call_checked(self.spawner(), self.top(), ["for-each-ref", format, &pattern]).await?;
-            let names = String::from_utf8_lossy(&named.printed).into_owned();
-            for name in names.lines() {
-                call_checked(self.spawner(), self.top(), ["update-ref", "-d", name]).await?;
-            }
+        let own = format!("refs/heads/{}", self.branch_prefix());
+        let mut git = Git::open(self.spawner(), self.top())?;
+        let named = git.call_checked(["for-each-ref", "--format=%(refname:lstrip=2)", &own]).await?;
+        for name in String::from_utf8_lossy(&named.printed).lines() {
+            git.write_branch(name, None, None).await?;
         }
-        Ok(())
+        blocking_in_place(|| {
+            // Git passes over what is no reference, and planctl's sees no logs.
+            let common = self.checkout.common_git_dir()?;
+            remove_all(&common.join("logs").join(&own))?;
+            remove_all(&common.join(&own))
+        })?;
+        self.checkout.remove_folder(&self.folder)
+    }
+
+    /// Makes the repository where it is not there, and clears what a killed git left.
+    fn prepare(&self) -> Result<(), WorktreeError> {
+        self.remove_locks()?;
+        let (there, new) = (self.folder.join(REPOSITORY), self.folder.join("join.new"));
+        if there.is_dir() {
+            return Ok(());
+        }
+        remove_all(&new)?;
+        let mut content = FolderContent::default();
+        add_borrowing_repository(
+            &mut content,
+            &self.checkout.common_git_dir()?.canonicalize().map_err(|source| self.io("use", source))?,
+        );
+        create_folder(&new)
+            .and_then(|()| content.restore(&new, OsStr::new(""), OldFiles::Keep))
+            .and_then(|()| std::fs::rename(&new, &there))
+            .map_err(|source| self.io("make", source))
     }
 
     /// Removes what git left locked where it was killed: of the references and worktrees of these branches, at which
     /// nobody is but the caller.
     fn remove_locks(&self) -> Result<(), WorktreeError> {
         let shared = self.checkout.common_git_dir()?;
-        let references =
-            [format!("refs/planctl/{}", self.name), format!("refs/heads/{}", self.branch_prefix())];
-        let records = std::fs::read_dir(shared.join("worktrees")).into_iter().flatten();
-        let folder = resolve_links(&self.folder);
-        let is_own = |record: &PathBuf| {
-            let place = std::fs::read_to_string(record.join("gitdir"));
-            place.is_ok_and(|place| Path::new(place.trim_end()).starts_with(&folder))
-        };
-        let records = records.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own);
-        let folders: Vec<PathBuf> = references.iter().map(|name| shared.join(name)).chain(records).collect();
+        let mut references = shared.join("refs/heads");
+        for part in self.branch_prefix().split('/') {
+            references.push(part);
+            // These folders are planctl's alone, and a link in place of one leads elsewhere.
+            if references.is_symlink() {
+                remove_file(&references)?;
+            }
+        }
+        let own = self.folder.join(REPOSITORY);
+        let mut folders = records_below(&shared, &self.folder);
+        folders.extend(records_below(&own, &self.folder));
+        folders.extend([references, own.join(REFERENCES), own]);
         remove_locks(&folders)
     }
 
-    /// Returns the newest commit of each branch, after uncommitted changes are committed.
+    /// Returns the files of each branch as a commit on what it began with.
     async fn branch_tips(&self, base: &str, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
         let mut tips = Vec::new();
         for branch in branches {
             let path = self.folder.join(branch.to_string());
-            match blocking_in_place(|| worktree_intact(&path)) {
-                Intact::Yes => {
-                    let message = format!("branch {} of {}", branch + 1, self.name);
-                    commit_all(self.spawner(), &path, &message).await?;
-                    let tip = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
-                    verify_objects(&Git::open(self.spawner(), &path)?, base, &tip, &tip).await?;
-                    tips.push((*branch, tip));
-                }
-                Intact::NoFolder | Intact::Detached | Intact::NoBranch => {
-                    return Err(self.merge_error(&format!("the worktree {} is not whole", path.display())));
-                }
-            }
+            let head = blocking_in_place(|| match worktree_intact(&path) {
+                Intact::Yes => git_head(&path),
+                Intact::NoFolder | Intact::Detached | Intact::NoBranch => None,
+            });
+            let broken = || self.merge_error(&format!("the worktree {} is not whole", path.display()));
+            let head = head.ok_or_else(broken)?;
+            let mut git = self.git(&path)?;
+            // Of the files that git ignores the branch has those that its worker committed.
+            git.with_index_of(&head).await?;
+            let message = format!("branch {} of {}", branch + 1, self.name);
+            tips.push((*branch, self.record(&git, base, &format!("tip-{branch}"), &message).await?));
         }
         Ok(tips)
     }
@@ -196,13 +228,9 @@ impl BranchWorktrees {
             }
         }
         let seen = self.read_ref("seen").await?.unwrap_or_else(|| base.to_owned());
-        let now = match self.snapshot(&seen).await? {
-            Some(now) => {
-                self.write_ref("seen", &now).await?;
-                now
-            }
-            None => seen,
-        };
+        let mut git = self.git(self.top())?;
+        git.with_index_of(&seen).await?;
+        let now = self.record(&git, &seen, "seen", &format!("the workspace of {}", self.name)).await?;
         if let conflict @ Some(_) = self.merge_one(&mut so_far, &mut is_there, &now, None).await? {
             return Ok(conflict);
         }
@@ -223,14 +251,11 @@ impl BranchWorktrees {
         }
         let path = self.merge_folder();
         if !*is_there {
-            self.checkout.remove_folder(&path).await?;
+            let own = self.folder.join(REPOSITORY);
+            blocking_in_place(|| remove_worktrees(&own, &path))?;
             let words = ["--detach", "--lock"].map(OsString::from);
             let arguments = words.into_iter().chain([path.as_os_str().to_owned(), so_far.as_str().into()]);
-            self.checkout.add_worktree(&path, arguments).await?;
-            match blocking_in_place(|| std::fs::copy(kept_of(&self.first()), kept_of(&path))) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io("use", error)),
-                Ok(_) | Err(_) => {}
-            }
+            add_worktree(&self.git(&self.folder)?, &own, &path, arguments).await?;
             *is_there = true;
         }
         let message = match branch {
@@ -264,18 +289,17 @@ impl BranchWorktrees {
                 if !conflicts.is_empty() {
                     return Ok(Some(Joined::Conflicts { branch, folder: path, conflicts }));
                 }
-                let git = Git::open(self.spawner(), &path)?;
-                blocking_in_place(|| git.with_ignored_of(&path))?;
-                git.add_all().await?;
+                Git::open(self.spawner(), &path)?.add_all().await?;
                 let mut arguments = identity(self.spawner(), &path).await?;
                 arguments.extend(["commit", "--quiet", "--no-verify", "--no-edit"].map(str::to_owned));
                 call_checked(self.spawner(), &path, arguments).await?;
             }
             let head = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
             if self.contains_commit(&head, &tip).await? {
-                commit_all(self.spawner(), &path, "made to fit").await?;
-                let head = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
-                self.write_ref("so-far", &head).await?;
+                let mut git = self.git(&path)?;
+                git.with_index_of(&head).await?;
+                let fitted = self.record(&git, &head, "fitted", "made to fit").await?;
+                self.write_ref("so-far", &fitted).await?;
             }
         }
         // Where the merge was given up, or its folder is gone, it is made anew.
@@ -304,9 +328,8 @@ impl BranchWorktrees {
 
     /// Returns the conflict that a person was shown: its reference, its branch and the commit that did not fit.
     async fn open_conflict(&self) -> Result<Option<(String, Option<u16>, String)>, WorktreeError> {
-        let pattern = format!("refs/planctl/{}", self.name);
-        let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", &pattern];
-        let named = call_checked(self.spawner(), self.top(), arguments).await?;
+        let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", REFERENCES];
+        let named = self.git(self.top())?.call_checked(arguments).await?;
         let names = String::from_utf8_lossy(&named.printed).into_owned();
         Ok(names.lines().find_map(|line| {
             let (name, commit) = line.split_once(' ')?;
@@ -319,17 +342,17 @@ impl BranchWorktrees {
     /// Makes the files of the workspace that differ between two commits what the second has; returns how many.
     async fn apply_difference(&self, before: &str, merged: &str) -> Result<usize, WorktreeError> {
         let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", before, merged];
-        let called = call_checked(self.spawner(), self.top(), arguments).await?;
+        let mut git = self.git(self.top())?;
+        let called = git.call_checked(arguments).await?;
         let records: Vec<&[u8]> = called.records().collect();
         let changed = records.chunks_exact(2).map(|pair| (pair[0] == b"D", OsStr::from_bytes(pair[1])));
         let (gone, there): (Vec<_>, Vec<_>) = changed.partition(|(is_gone, _)| *is_gone);
         blocking_in_place(|| gone.iter().try_for_each(|(_, path)| self.take_away(path)))?;
-        let index = blocking_in_place(|| self.index())?;
-        call_checked_on(self.spawner(), self.top(), &index, ["read-tree", merged]).await?;
+        git.with_index_of(merged).await?;
         for some in there.chunks(PATHS_AT_ONCE) {
             let words = ["checkout-index", "--force", "--quiet", "--"].map(OsStr::new);
             let arguments = words.into_iter().chain(some.iter().map(|(_, path)| *path));
-            call_checked_on(self.spawner(), self.top(), &index, arguments).await?;
+            git.call_checked(arguments).await?;
         }
         Ok(gone.len() + there.len())
     }
@@ -361,77 +384,71 @@ impl BranchWorktrees {
         Ok(())
     }
 
-    /// Returns a commit of the workspace's files as they are, with a parent; `None` where they are the parent's.
-    async fn snapshot(&self, parent: &str) -> Result<Option<String>, WorktreeError> {
-        let index = blocking_in_place(|| self.index())?;
+    /// Returns a commit of the workspace's files as they are, on HEAD, or HEAD where they are its: it is an object of the
+    /// workspace's repository, of which the worktrees are.
+    async fn begin(&self, head: &str) -> Result<String, WorktreeError> {
         let mut git = Git::open(self.spawner(), self.top())?;
-        git.with_index(&index);
-        // A worker of a branch may have hidden files of the workspace from git since; they are not gone.
-        blocking_in_place(|| git.with_ignored_of(&self.first()))?;
-        git.add_all().await?;
-        let tree = git.call_checked(["write-tree"]).await?.text();
-        let of_parent = git.call_checked(["rev-parse", &format!("{parent}^{{tree}}")]).await?.text();
-        if tree == of_parent {
-            return Ok(None);
-        }
-        let mut arguments = identity(self.spawner(), self.top()).await?;
-        let message = format!("the workspace of {}", self.name);
-        arguments.extend(["commit-tree", &tree, "-p", parent, "-m", &message].map(str::to_owned));
-        let commit = git.call_checked(arguments).await?.text();
-        verify_objects(&git, parent, &commit, &commit).await?;
-        Ok(Some(commit))
+        // Of the files that git ignores the branches have those that it tracks. Nothing else of the index is believed.
+        let entries = git.call_checked(["ls-files", "--stage", "-z"]).await?.printed;
+        git.with_entries(entries).await?;
+        self.record(&git, head, "begun", &format!("the workspace of {}", self.name)).await
     }
 
-    /// Returns an index of planctl's own, which begins as the workspace's: so git looks into few files. It is as old as
-    /// that one, for git looks into files that are as new as its index, though their size and time be as they were.
-    fn index(&self) -> Result<PathBuf, WorktreeError> {
-        use std::os::unix::fs::DirBuilderExt;
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(|source| self.io("make", source))?;
-        let index = self.folder.join("index");
-        for leftover in [index.clone(), self.folder.join("index.lock")] {
-            match std::fs::remove_file(&leftover) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io("use", error)),
-                Ok(()) | Err(_) => {}
+    /// Returns a commit, with a parent, of the files in the folder of a git, whose index holds what it begins with; the parent
+    /// where they are the parent's. It is noted under a name, and the same files are the same commit.
+    async fn record(
+        &self,
+        git: &Git<'_>,
+        parent: &str,
+        name: &str,
+        message: &str,
+    ) -> Result<String, WorktreeError> {
+        git.add_all().await?;
+        let tree = git.call_checked(["write-tree"]).await?.text();
+        let tree_of = async |commit: &str| {
+            let called = git.call_checked(["rev-parse", &format!("{commit}^{{tree}}")]).await;
+            called.map(|called| called.text())
+        };
+        let noted = self.read_ref(name).await?;
+        let commit = match noted {
+            _ if tree_of(parent).await? == tree => parent.to_owned(),
+            Some(noted) if tree_of(&noted).await? == tree => noted,
+            Some(_) | None => {
+                let mut arguments = identity(self.spawner(), self.top()).await?;
+                arguments.extend(["commit-tree", &tree, "-p", parent, "-m", message].map(str::to_owned));
+                git.call_checked(arguments).await?.text()
             }
-        }
-        let own = git_folder(self.top()).map(|folder| folder.join("index")).filter(|own| own.is_file());
-        if let Some(own) = own {
-            let copied = || {
-                let mut own = std::fs::File::open(&own)?;
-                let mut copy = std::fs::File::create(&index)?;
-                io::copy(&mut own, &mut copy)?;
-                copy.set_modified(own.metadata()?.modified()?)
-            };
-            copied().map_err(|source| self.io("use", source))?;
-        }
-        Ok(index)
+        };
+        verify_objects(git, parent, &commit, &commit).await?;
+        self.write_ref(name, &commit).await?;
+        Ok(commit)
     }
 
     /// Says whether a commit has all of another.
     async fn contains_commit(&self, commit: &str, other: &str) -> Result<bool, WorktreeError> {
         let arguments = ["merge-base", "--is-ancestor", other, commit];
-        Ok(call(self.spawner(), self.top(), arguments).await?.status == 0)
+        Ok(self.git(self.top())?.call(arguments).await?.status == 0)
     }
 
     async fn read_ref(&self, of: &str) -> Result<Option<String>, WorktreeError> {
-        let name = self.ref_name(of);
-        let found = call(self.spawner(), self.top(), ["rev-parse", "--verify", "--quiet", &name]).await?;
+        let name = format!("{REFERENCES}/{of}");
+        let found = self.git(self.top())?.call(["rev-parse", "--verify", "--quiet", &name]).await?;
         Ok((found.status == 0).then(|| found.text()))
     }
 
     async fn write_ref(&self, of: &str, commit: &str) -> Result<(), WorktreeError> {
-        let name = self.ref_name(of);
-        call_checked(self.spawner(), self.top(), ["update-ref", &name, commit]).await.map(drop)
+        let name = format!("{REFERENCES}/{of}");
+        self.git(self.top())?.call_checked(["update-ref", &name, commit]).await.map(drop)
     }
 
     async fn delete_ref(&self, of: &str) -> Result<(), WorktreeError> {
-        let name = self.ref_name(of);
-        call_checked(self.spawner(), self.top(), ["update-ref", "-d", &name]).await.map(drop)
+        let name = format!("{REFERENCES}/{of}");
+        self.git(self.top())?.call_checked(["update-ref", "-d", &name]).await.map(drop)
     }
 
-    fn ref_name(&self, of: &str) -> String {
-        format!("refs/planctl/{}/{of}", self.name)
+    /// Prepares calls on the repository of planctl's own, whose work tree is a folder.
+    fn git<'a>(&'a self, folder: &'a Path) -> Result<Git<'a>, WorktreeError> {
+        Git::on_repository(self.spawner(), folder, &self.folder.join(REPOSITORY))
     }
 
     fn branch_prefix(&self) -> String {
@@ -440,11 +457,6 @@ impl BranchWorktrees {
 
     fn branch(&self, branch: u16) -> String {
         format!("{}/{}", self.branch_prefix(), branch + 1)
-    }
-
-    /// The worktree of the first branch; what git ignored when they were parted is noted with it.
-    fn first(&self) -> PathBuf {
-        self.folder.join("0")
     }
 
     fn merge_folder(&self) -> PathBuf {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::WorktreeError;
-use super::ignored::kept_of;
+use super::noted::kept_of;
 use crate::blocking::blocking_in_place;
 use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, set};
 use crate::folder_content::{FolderContent, OldFiles};
@@ -24,6 +24,9 @@ const GRACE_IF_ABANDONED: Duration = Duration::from_secs(2);
 const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most bytes of git's complaint that are told.
 const SAID_BYTES_MAX: usize = 2048;
+
+/// Git's folder of a checkout that has no branch of the repository checked out, among the private files.
+const DETACHED: &str = "detached";
 
 /// Settings that hold for every call and override the repository's own.
 const SETTINGS: [(&str, &str); 15] = [
@@ -103,8 +106,27 @@ impl<'a> Git<'a> {
         blocking_in_place(|| Git::prepare(spawner, folder, None, &[]))
     }
 
-    /// Prepares calls on a repository of planctl's own, whose work tree is a folder. It keeps the very bytes of a file: no
-    /// attribute of the folder converts them, or says that they are no text.
+    /// Prepares calls on a repository of planctl's own, whose work tree is a folder.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub(crate) fn on_repository(
+        spawner: &'a Spawner,
+        folder: &'a Path,
+        git_dir: &Path,
+    ) -> Result<Git<'a>, WorktreeError> {
+        let mut git = blocking_in_place(|| {
+            let folders = GitFolders::of(git_dir.to_owned());
+            Git::prepare(spawner, folder, folders.as_ref(), &[])
+        })?;
+        set(&mut git.environment, "GIT_DIR".into(), git_dir.into());
+        set(&mut git.environment, "GIT_WORK_TREE".into(), ".".into());
+        Ok(git)
+    }
+
+    /// Prepares calls as [`Git::on_repository`] does, on one that keeps the very bytes of a file: no attribute of the folder
+    /// converts them, or says that they are no text.
     ///
     /// # Errors
     ///
@@ -114,17 +136,11 @@ impl<'a> Git<'a> {
         folder: &'a Path,
         git_dir: &Path,
     ) -> Result<Git<'a>, WorktreeError> {
-        let mut git = blocking_in_place(|| {
-            let folders = GitFolders::of(git_dir.to_owned());
-            let git = Git::prepare(spawner, folder, folders.as_ref(), &[])?;
-            let attributes = git.private.path().join("git/info/attributes");
-            let written =
-                std::fs::write(&attributes, "* -text -filter -ident -working-tree-encoding !diff\n");
-            written.map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
-            Ok::<_, WorktreeError>(git)
-        })?;
-        set(&mut git.environment, "GIT_DIR".into(), git_dir.into());
-        set(&mut git.environment, "GIT_WORK_TREE".into(), ".".into());
+        let git = Git::on_repository(spawner, folder, git_dir)?;
+        let attributes = git.private.path().join("git/info/attributes");
+        let kept = "* -text -filter -ident -working-tree-encoding !diff\n";
+        blocking_in_place(|| std::fs::write(&attributes, kept))
+            .map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
         Ok(git)
     }
 
@@ -149,6 +165,11 @@ impl<'a> Git<'a> {
                 add_clean_repository(clean, &folders.common, &settings);
                 // Text is shown as text, whatever somebody says of it.
                 clean.file("info/attributes", "* !diff\n");
+                let detached = content.folder(DETACHED);
+                detached.file("HEAD", "ref: refs/heads/none\n");
+                detached.file("commondir", "../git\n");
+                // Of the repository's own folder everything but its logs is there.
+                content.folder("git/logs");
                 put("GIT_COMMON_DIR".into(), private.path().join("git").into());
                 put("GIT_NO_REPLACE_OBJECTS".into(), "1".into());
             }
@@ -171,6 +192,44 @@ impl<'a> Git<'a> {
         self.with_index(&index);
         self.call_checked(["read-tree", commit]).await?;
         Ok(index)
+    }
+
+    /// Lets the following calls use an index of planctl's own with these entries, as `git ls-files --stage -z` prints them, and that has
+    /// looked at no file.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub(super) async fn with_entries(&mut self, entries: Vec<u8>) -> Result<(), WorktreeError> {
+        self.with_index(&self.private.path().join("index"));
+        self.call_checked(["read-tree", "--empty"]).await?;
+        self.call_checked_with(["update-index", "-z", "--index-info"], Input::Bytes(entries)).await.map(drop)
+    }
+
+    /// Writes a branch, or removes it, and nothing else: no branch to which a reference of this name leads, and no log, which git
+    /// would write by way of a link in its place. `to` is the commit, `from` the one before; none where there is no such branch.
+    ///
+    /// # Errors
+    ///
+    /// Those of git.
+    pub(super) async fn write_branch(
+        &mut self,
+        branch: &str,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<(), WorktreeError> {
+        let before = self.environment.clone();
+        // Where HEAD names the branch, git writes HEAD's log, too.
+        set(&mut self.environment, "GIT_DIR".into(), self.private.path().join(DETACHED).into());
+        let mut words = vec!["update-ref", "--no-deref"];
+        let reference = format!("refs/heads/{branch}");
+        match to {
+            Some(to) => words.extend([&reference, to, from.unwrap_or("")]),
+            None => words.extend(["-d", &reference]),
+        }
+        let written = self.call_checked(words).await;
+        self.environment = before;
+        written.map(drop)
     }
 
     /// Lets the following calls use another index.
@@ -209,7 +268,12 @@ impl<'a> Git<'a> {
         self.call_with(arguments, Input::Null).await
     }
 
-    async fn call_with<A: Into<OsString>>(
+    /// Calls git with an input and returns how it ended, with any status.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Git::call`].
+    pub(super) async fn call_with<A: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
         input: Input,
@@ -332,22 +396,6 @@ pub(super) async fn call_with_own_configuration<A: Into<OsString>>(
     let mut git = Git::without_repository(spawner, folder)?;
     git.environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_NOSYSTEM");
     git.call(arguments).await
-}
-
-/// Calls git once in a folder on another index than its own, where any status but 0 is an error.
-///
-/// # Errors
-///
-/// Those of [`Git::call_checked`].
-pub(super) async fn call_checked_on<A: Into<OsString>>(
-    spawner: &Spawner,
-    folder: &Path,
-    index: &Path,
-    arguments: impl IntoIterator<Item = A>,
-) -> Result<Called, WorktreeError> {
-    let mut git = Git::open(spawner, folder)?;
-    git.with_index(index);
-    git.call_checked(arguments).await
 }
 
 /// Returns the first words of a call, without the options before its verb.

@@ -1,14 +1,17 @@
 //! Commits what a worktree holds, and tells what it holds that is in no commit: the files that were judged, also those of
 //! repositories within it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::WorktreeError;
 use super::call::{Git, call_with_own_configuration};
+use super::noted::{made_of, own_folder};
 use super::objects::verify_objects;
+use super::records::remove_file;
 use crate::blocking::blocking_in_place;
-use crate::git::git_folder;
+use crate::git::{git_branch, git_head};
 use crate::process::Input;
+use crate::scratch::write_private;
 use crate::spawn::Spawner;
 
 /// The mode of an index's entry that names a commit of another repository.
@@ -32,36 +35,58 @@ pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>
     Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
-/// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was to
-/// be committed. No hook runs, every file is read, and the index is not believed: the commit has the files that were judged,
-/// those of repositories within the worktree too, and in place of a name of one of their commits. Ignored are the files that
-/// were when planctl made the worktree.
+/// Commits everything that a worktree holds on the branch that planctl checked out there, as the user that git knows; returns
+/// the commit, or `None` where nothing was to be committed. No hook runs, every file is read, and the index is not believed: the
+/// commit has the files that were judged, those of repositories within the worktree too, and in place of a name of one of their
+/// commits. Ignored are the files that were when planctl made the worktree. Nothing but objects, the branch and the worktree's own
+/// index is written, and those not by way of a link.
 ///
 /// # Errors
 ///
-/// Those of git.
+/// [`WorktreeError::Git`] where the worktree has something else checked out, or names another repository; and those of git.
 pub async fn commit_all(
     spawner: &Spawner,
     worktree: &Path,
     message: &str,
 ) -> Result<Option<String>, WorktreeError> {
     let identity = identity(spawner, worktree).await?;
+    let (own, branch, head) = blocking_in_place(|| checked_out(worktree))?;
     let mut git = Git::open(spawner, worktree)?;
     blocking_in_place(|| git.with_ignored_of(worktree))?;
-    let index = git.with_index_of("HEAD").await?;
+    let index = git.with_index_of(&head).await?;
     git.add_all().await?;
-    if git.call(["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.status == 0 {
+    let tree = git.call_checked(["write-tree"]).await?.text();
+    if git.call_checked(["rev-parse", &format!("{head}^{{tree}}")]).await?.text() == tree {
         return Ok(None);
     }
-    let words = ["commit", "--quiet", "--no-verify", "--message", message].map(str::to_owned);
-    git.call_checked(identity.into_iter().chain(words)).await?;
-    let commit = git.call_checked(["rev-parse", "HEAD"]).await?.text();
+    let words = ["commit-tree", &tree, "-p", &head, "-m", message].map(str::to_owned);
+    let commit = git.call_checked(identity.into_iter().chain(words)).await?.text();
+    git.write_branch(&branch, Some(&head), Some(&commit)).await?;
     // The worktree's own index would say otherwise that everything was changed back.
     blocking_in_place(|| {
-        let Some(own) = git_folder(worktree).map(|own| own.join("index")) else { return Ok(Some(commit)) };
-        let copied = std::fs::copy(&index, &own).map(|_| Some(commit));
-        copied.map_err(|source| WorktreeError::Io { what: format!("write {}", own.display()), source })
+        let (copy, own) = (own.join("index.planctl"), own.join("index"));
+        let io = |source| WorktreeError::Io { what: format!("write {}", own.display()), source };
+        remove_file(&copy)?;
+        let bytes = std::fs::read(&index).map_err(io)?;
+        write_private(&copy, &bytes).and_then(|()| std::fs::rename(&copy, &own)).map_err(io)?;
+        Ok(Some(commit))
     })
+}
+
+/// Returns git's own folder of a worktree, the branch that it has checked out, and the newest commit of that.
+fn checked_out(worktree: &Path) -> Result<(PathBuf, String, String), WorktreeError> {
+    let refused = |said: String| WorktreeError::Git { what: format!("commit {}", worktree.display()), said };
+    let own = own_folder(worktree)
+        .ok_or_else(|| refused("it does not belong to its repository any more".into()))?;
+    let (Some(branch), Some(head)) = (git_branch(worktree), git_head(worktree)) else {
+        return Err(refused("it has no branch checked out".into()));
+    };
+    match made_of(worktree) {
+        Some(made) if made.branch != branch => {
+            Err(refused(format!("it has {branch} checked out and not {}", made.branch)))
+        }
+        Some(_) | None => Ok((own, branch, head)),
+    }
 }
 
 /// Refuses a worktree whose newest commit names a commit of a repository within it: nothing else has that one's files.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use planctl_harness::{Checkpoints, changes_since_head};
+use planctl_harness::{Checkpoints, WorktreeError, changes_since_head};
 
 use crate::processes::support::{block_on, spawner};
 
@@ -15,6 +15,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         g08_what_was_never_recorded_is_refused,
         g08_a_plan_that_is_being_written_is_no_change_of_the_workspace,
         p71_text_that_a_worker_marks_as_binary_is_shown,
+        p71_an_object_that_a_worker_forged_is_neither_shown_nor_restored,
         p71_files_of_a_repository_within_the_workspace_are_shown_and_restored,
         p10_what_git_leaves_behind_where_it_is_killed_is_in_nobody_s_way,
     ]
@@ -166,6 +167,33 @@ fn p71_text_that_a_worker_marks_as_binary_is_shown() {
         let names = [".gitattributes", "a.txt", "new.py", "within/app.py"];
         assert_eq!(changes.files.keys().collect::<Vec<_>>(), names);
     }
+}
+
+fn p71_an_object_that_a_worker_forged_is_neither_shown_nor_restored() {
+    let place = Place::new();
+    let (top, checkpoints) = (place.workspace(), place.checkpoints());
+    git(&top, &["init", "--quiet"]);
+    block_on(checkpoints.record_as(&top, "begin")).unwrap();
+    place.write("new.py", "good\n");
+    let file = |name: &str| top.join(".git/objects").join(&name[..2]).join(&name[2..]);
+    let good = file(git(&top, &["hash-object", "-w", "new.py"]).trim());
+    place.write("new.py", "EVIL\n");
+    let evil = file(git(&top, &["hash-object", "new.py"]).trim());
+    std::fs::create_dir_all(evil.parent().unwrap()).unwrap();
+    std::fs::copy(good, &evil).unwrap();
+    let recorded = block_on(checkpoints.record(&top)).unwrap();
+    let since_begin = || block_on(checkpoints.changes_since(&top, "begin", "plan.md", 4096));
+    let is_forged =
+        |error: &WorktreeError| matches!(error, WorktreeError::Forged { of, .. } if of == "new.py");
+    assert!(since_begin().is_err_and(|error| is_forged(&error)));
+    place.write("new.py", "later\n");
+    assert!(block_on(checkpoints.restore(&top, &recorded)).is_err_and(|error| is_forged(&error)));
+    assert_eq!(place.read("new.py").as_deref(), Some("later\n"));
+    // The help for a person is true.
+    place.write("new.py", "EVIL\n");
+    assert!(since_begin().is_err());
+    std::fs::remove_file(&evil).unwrap();
+    assert!(since_begin().unwrap().unwrap().diff.contains("+EVIL"));
 }
 
 fn p71_files_of_a_repository_within_the_workspace_are_shown_and_restored() {

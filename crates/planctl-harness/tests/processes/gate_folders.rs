@@ -34,7 +34,7 @@ pub fn tests() -> Vec<Trial> {
     ]
 }
 
-struct Place {
+pub struct Place {
     folder: tempfile::TempDir,
 }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// A repository with one commit of `a.txt` and `tests/check.sh`.
-    fn repository() -> Place {
+    pub fn repository() -> Place {
         let place = Place::new();
         place.write("a.txt", "one\n").write("tests/check.sh", "exit 1\n");
         place.git(&["init"]);
@@ -57,26 +57,26 @@ impl Place {
         place
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub fn at(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    fn work(&self) -> PathBuf {
+    pub fn work(&self) -> PathBuf {
         self.at("work")
     }
 
-    fn write(&self, name: &str, text: &str) -> &Place {
+    pub fn write(&self, name: &str, text: &str) -> &Place {
         let path = self.work().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self
     }
 
-    fn git(&self, arguments: &[&str]) -> String {
+    pub fn git(&self, arguments: &[&str]) -> String {
         git(&self.work(), arguments)
     }
 
-    fn runner(&self) -> ContractRunner {
+    pub fn runner(&self) -> ContractRunner {
         self.runner_with(&[])
     }
 
@@ -100,7 +100,7 @@ fn evidence(runner: &ContractRunner, command: &str) -> Evidence {
     *evidence
 }
 
-fn exit_code(runner: &ContractRunner, command: &str) -> i32 {
+pub fn exit_code(runner: &ContractRunner, command: &str) -> i32 {
     let evidence = evidence(runner, command);
     let Ending::Exited { code } = evidence.ending else { panic!("{command}: {:?}", evidence.ending) };
     code
@@ -354,6 +354,7 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
     };
     let untracked = |place: &Place| drop(place.git(&["config", "status.showUntrackedFiles", "no"]));
     let modes = |place: &Place| drop(place.git(&["config", "core.fileMode", "false"]));
+    let line_ends = |place: &Place| drop(place.git(&["config", "core.autocrlf", "true"]));
     let replaced = |place: &Place| {
         place.write("tests/check.sh", "exit 0\n");
         let blob = place.git(&["hash-object", "-w", "tests/check.sh"]);
@@ -366,11 +367,12 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
     };
     let is_clean = "test -z \"$(git status --porcelain)\"";
     type Prepare<'a> = &'a dyn Fn(&Place);
-    let cheats: [(&str, Prepare<'_>, &str); 6] = [
+    let cheats: [(&str, Prepare<'_>, &str); 7] = [
         ("core.worktree", &elsewhere, "git diff --quiet HEAD"),
         ("info/exclude", &ignored, is_clean),
         ("showUntrackedFiles", &untracked, is_clean),
         ("core.fileMode", &modes, "git diff --quiet HEAD"),
+        ("core.autocrlf", &line_ends, "git diff --quiet HEAD"),
         ("replace", &replaced, "git show HEAD:tests/check.sh | grep -qx 'exit 0'"),
         ("include.path", &included, is_clean),
     ];
@@ -385,6 +387,9 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
             place.write("tests/check.sh", "exit 1\n");
             let file = place.work().join("tests/check.sh");
             std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        if name == "core.autocrlf" {
+            place.write("tests/check.sh", "exit 1\r\n");
         }
         if ask == is_clean {
             place.write("tests/check.sh", "exit 1\n");

@@ -636,7 +636,7 @@ fn a_merge_that_is_cut_off_anywhere_comes_to_the_same() {
     place.in_branch(2, "c.txt", "c\n");
     // Cut off after the first branch was merged, and with a worktree for merging that is half done.
     assert_eq!(block_on(place.branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1 });
-    git(&place.top(), &["update-ref", "-d", "refs/planctl/run-1/merged"]);
+    git(&place.top(), &["--git-dir=../branches/join.git", "update-ref", "-d", "refs/planctl/merged"]);
     std::fs::write(place.apart().join("merge/a.txt"), "half written").unwrap();
     std::fs::write(place.apart().join("index.lock"), "").unwrap();
     assert_eq!(block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap(), Joined::Merged { files: 2 });
@@ -714,7 +714,7 @@ fn p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way(
         std::fs::create_dir_all(own.join(name).parent().unwrap()).unwrap();
         std::fs::write(own.join(name), "").unwrap();
     };
-    leave("refs/planctl/run-1/base.lock");
+    leave("../../branches/join.new/HEAD");
     leave("refs/heads/planctl-branch/run-1/1.lock");
     let base = block_on(place.branches().create_worktrees(2)).unwrap();
     // A worktree that git has a record of, and that is not one yet.
@@ -727,12 +727,13 @@ fn p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way(
     leave("worktrees/0/index.lock");
     leave("worktrees/1/HEAD.lock");
     leave("refs/heads/planctl-branch/run-1/2.lock");
-    leave("refs/planctl/run-1/so-far.lock");
+    leave("../../branches/join.git/refs/planctl/so-far.lock");
+    leave("../../branches/join.git/packed-refs.lock");
     // The locks of others are none of ours.
     leave("refs/heads/main.lock");
     leave("index.lock");
     assert_eq!(block_on(place.branches().merge(&base, &[0, 1])).unwrap(), Joined::Merged { files: 2 });
-    leave("refs/planctl/run-1/merged.lock");
+    leave("../../branches/join.git/refs/planctl/merged.lock");
     block_on(place.branches().remove()).unwrap();
     assert!(own.join("refs/heads/main.lock").exists() && own.join("index.lock").exists());
     std::fs::remove_file(own.join("refs/heads/main.lock")).unwrap();

@@ -13,9 +13,10 @@ use crate::text::limits::PLAN_BYTES_MAX;
 use crate::text::limits::STEPS_MAX;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::parse::{heading, parse};
+use crate::tree::parse::layout::PartKind;
+use crate::tree::parse::{heading, parse, parse_with_layout};
 use crate::tree::workflow::mentions;
-use crate::tree::{PlanTree, StepTree};
+use crate::tree::{Field, PlanTree, StepTree};
 use numbers::Numbers;
 use writer::TemplateExpander;
 
@@ -79,7 +80,8 @@ pub fn expand_in_batches(
     if !found.is_empty() {
         return Err(found);
     }
-    let steps = lists.iter().map(|list| list.as_ref().map_or(1, Vec::len)).sum();
+    let counts: Vec<usize> = lists.iter().map(|list| list.as_ref().map_or(1, Vec::len)).collect();
+    let steps = counts.iter().sum();
     if steps > STEPS_MAX {
         let message = format!("the plan would have {steps} steps, and the limit is {STEPS_MAX}");
         return Err(vec![Diagnostic::new(Code::P008, message).at(Span::at(0), "").help("expand in parts")]);
@@ -109,7 +111,7 @@ pub fn expand_in_batches(
     if !writer.found.is_empty() {
         return Err(writer.found);
     }
-    check(source, &text, &writer.commands)?;
+    check(source, &text, &counts, &writer.commands)?;
     let templates = parts.iter().filter(|part| part.is_template()).count();
     Ok(Expanded { text, templates, steps })
 }
@@ -266,9 +268,31 @@ fn read_list(list: &Spanned<String>) -> Result<Vec<String>, String> {
     Ok(entries.filter(|entry| !entry.is_empty()).map(bare).collect())
 }
 
-// Checks, for any items, that each step has exactly the contract that its template gave it, and that no step came by itself.
-fn check(source: &Source, text: &str, commands: &[Option<String>]) -> Result<(), Vec<Diagnostic>> {
-    let (tree, _) = parse(&Source::new(source.path(), text));
+// The fields of each step, in their order.
+fn fields(source: &Source) -> Vec<Vec<Field>> {
+    let mut steps = Vec::new();
+    for part in parse_with_layout(source).2.into_iter().flat_map(|layout| layout.parts) {
+        match (part.kind, steps.last_mut()) {
+            (PartKind::Step { .. }, _) => steps.push(Vec::new()),
+            (PartKind::Field { field, in_step: true, .. }, Some(step)) if field != Field::ForEach => {
+                step.push(field)
+            }
+            (_, _) => {}
+        }
+    }
+    steps
+}
+
+// Checks, for any items, that each step has exactly the contract and the fields that its template gave it, and that no step came
+// by itself.
+fn check(
+    source: &Source,
+    text: &str,
+    counts: &[usize],
+    commands: &[Option<String>],
+) -> Result<(), Vec<Diagnostic>> {
+    let written = Source::new(source.path(), text);
+    let (tree, _) = parse(&written);
     let read: Vec<Option<&str>> = tree
         .steps
         .iter()
@@ -276,7 +300,9 @@ fn check(source: &Source, text: &str, commands: &[Option<String>]) -> Result<(),
         .collect();
     let wanted: Vec<Option<&str>> = commands.iter().map(Option::as_deref).collect();
     let numbers = tree.steps.iter().zip(1_u32..).all(|(step, number)| step.node.number == Some(number));
-    if read == wanted && numbers {
+    let given = fields(source).into_iter().zip(counts);
+    let given = given.flat_map(|(fields, count)| std::iter::repeat_n(fields, *count));
+    if read == wanted && numbers && given.eq(fields(&written)) {
         return Ok(());
     }
     let message = "an item would change the plan around it: it reads as a heading, a field or a fence";

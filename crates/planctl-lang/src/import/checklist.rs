@@ -1,13 +1,23 @@
-//! Check lists: each box that stands in no other is a step.
+//! Check lists: each open box that stands in no other open one is a step.
 
-use super::lists::{self, ListLine};
+use super::lists::{self, CheckBox, ListLine};
 use super::{Task, TaskList};
+
+/// The place of a box in the plan, and of those in it.
+#[derive(Clone, Copy)]
+enum Fate {
+    Step,
+    Done,
+    /// By a mark that may mean that it is under way, or that nobody wants it any more.
+    LeftOut(char),
+}
 
 pub(super) fn read(text: &str) -> TaskList {
     let mut list = TaskList::default();
     let mut section: Option<&str> = None;
-    // The indent of the box that is a step, and whether it is open.
-    let mut own: Option<(usize, bool)> = None;
+    let mut own: Option<(CheckBox<'_>, Fate)> = None;
+    // Details belong to the box above them.
+    let mut is_told = false;
     for line in lists::lines(text) {
         match line {
             ListLine::Heading { level, text } => {
@@ -16,25 +26,33 @@ pub(super) fn read(text: &str) -> TaskList {
                 } else {
                     section = Some(text);
                 }
-                own = None;
+                (own, is_told) = (None, false);
             }
-            ListLine::Box(found) => match own.filter(|(indent, _)| found.indent > *indent) {
-                Some((_, is_open)) if found.is_done || !is_open => list.done.push(found.text.to_owned()),
-                Some(_) => push(&mut list, format!("- {}", found.text)),
-                None if found.is_done => {
-                    list.done.push(found.text.to_owned());
-                    own = Some((found.indent, false));
+            ListLine::Box(found) => {
+                is_told = false;
+                let above = own.filter(|(own, _)| found.indent > own.indent);
+                match (above.map(|(_, fate)| fate), fate(&found)) {
+                    (_, Fate::Done) => list.done.push(found.text.to_owned()),
+                    (Some(Fate::LeftOut(mark)), _) | (_, Fate::LeftOut(mark)) => {
+                        list.left_out
+                            .push(format!("{} (marked `[{mark}]`: under way, or given up?)", found.text));
+                    }
+                    (Some(Fate::Step), Fate::Step) => {
+                        push(&mut list, format!("- {}", found.text));
+                        is_told = true;
+                    }
+                    (Some(Fate::Done) | None, Fate::Step) => {
+                        list.tasks.push(task(&found, above.map(|(above, _)| above.text), section));
+                        (own, is_told) = (Some((found, Fate::Step)), true);
+                    }
                 }
-                None => {
-                    let mut body = vec![format!("{}.", found.text.trim_end_matches('.'))];
-                    body.extend(section.map(|section| format!("- In the list under: {section}")));
-                    list.tasks.push(Task { title: found.text.to_owned(), body, ..Task::default() });
-                    own = Some((found.indent, true));
+                if above.is_none() {
+                    own = Some((found, fate(&found)));
                 }
-            },
+            }
             ListLine::Text(text) => {
-                if own.is_some_and(|(_, is_open)| is_open) && text.starts_with([' ', '\t']) {
-                    push(&mut list, text.trim().to_owned());
+                if let Some((own, _)) = own.filter(|_| is_told && text.starts_with([' ', '\t'])) {
+                    push(&mut list, lists::detail(text, own.indent).to_owned());
                 }
             }
         }
@@ -42,8 +60,23 @@ pub(super) fn read(text: &str) -> TaskList {
     list
 }
 
+fn fate(found: &CheckBox<'_>) -> Fate {
+    match found.doubt {
+        _ if found.is_done => Fate::Done,
+        Some(mark) => Fate::LeftOut(mark),
+        None => Fate::Step,
+    }
+}
+
+fn task(found: &CheckBox<'_>, above: Option<&str>, section: Option<&str>) -> Task {
+    let mut body = vec![format!("{}.", found.text.trim_end_matches('.'))];
+    body.extend(above.map(|above| format!("- A part of: {above}")));
+    body.extend(section.map(|section| format!("- In the list under: {section}")));
+    Task { title: found.text.to_owned(), body, ..Task::default() }
+}
+
 fn push(list: &mut TaskList, line: String) {
-    if let Some(task) = list.tasks.last_mut().filter(|_| !line.is_empty()) {
+    if let Some(task) = list.tasks.last_mut().filter(|_| !line.trim().is_empty()) {
         task.body.push(line);
     }
 }

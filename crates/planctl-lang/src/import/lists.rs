@@ -20,6 +20,8 @@ pub(super) enum ListLine<'a> {
 pub(super) struct CheckBox<'a> {
     pub indent: usize,
     pub is_done: bool,
+    /// A mark by which tools mean different things: under way, left out.
+    pub doubt: Option<char>,
     /// Says that a star behind the box marks it as optional.
     pub is_optional: bool,
     pub text: &'a str,
@@ -27,41 +29,83 @@ pub(super) struct CheckBox<'a> {
 
 /// Reads the lines of a text; comments and the frontmatter are left out.
 pub(super) fn lines(text: &str) -> Vec<ListLine<'_>> {
-    let body =
-        text.strip_prefix("---\n").and_then(|rest| Some(rest.split_once("\n---\n")?.1)).unwrap_or(text);
-    let source = Source::new("", body);
-    let outline = Outline::read(&source, 0);
-    let kinds = (0..source.line_count()).map(|line| outline.kind(line));
+    let text = text.trim_start_matches('\u{feff}');
+    let source = Source::new("", text);
+    let first = frontmatter_lines(text);
+    let outline = Outline::read(&source, first);
     let mut found = Vec::new();
-    for (line, kind) in body.lines().zip(kinds) {
+    let mut in_comment = false;
+    for (at, line) in text.lines().enumerate().skip(first) {
+        let kind = outline.kind(at);
+        in_comment &= kind == LineKind::Opaque;
         match kind {
             LineKind::Text => found.push(read(line)),
             LineKind::Fence(_) => found.push(ListLine::Text(line)),
-            LineKind::Opaque => {}
+            LineKind::Opaque => {
+                in_comment |= line.trim_start().starts_with("<!--");
+                if !in_comment {
+                    found.push(ListLine::Text(line));
+                }
+                in_comment &= !line.contains("-->");
+            }
         }
     }
     found
 }
 
+fn frontmatter_lines(text: &str) -> usize {
+    let mut rest = text.lines().map(str::trim_end);
+    match rest.next() {
+        Some("---") => rest.position(|line| line == "---").map_or(0, |lines| lines + 2),
+        Some(_) | None => 0,
+    }
+}
+
 fn read(line: &str) -> ListLine<'_> {
-    if let Some(heading) = heading::heading(line, 0) {
+    // An indented one belongs to the box above it.
+    if let Some(heading) = heading::heading(line, 0).filter(|_| !line.starts_with([' ', '\t'])) {
         return ListLine::Heading { level: heading.level, text: heading.text };
     }
     check_box(line).map_or(ListLine::Text(line), ListLine::Box)
 }
 
-// `  - [x]* Add X`
+// `  - [x]* Add X`, `1. [ ] Add Y`
 fn check_box(line: &str) -> Option<CheckBox<'_>> {
+    let mut line = line;
+    while let Some(quoted) = line.trim_start().strip_prefix('>') {
+        line = quoted.strip_prefix(' ').unwrap_or(quoted);
+    }
     let inner = line.trim_start();
     let indent = line.len() - inner.len();
-    let rest = inner.strip_prefix(['-', '*', '+'])?.trim_start();
-    // Kiro marks what is under way with a dash, others with a stroke or a tilde.
-    let open = ["[ ]", "[]", "[-]", "[~]", "[/]"].iter().find_map(|mark| rest.strip_prefix(mark));
-    let done = || rest.strip_prefix("[x]").or_else(|| rest.strip_prefix("[X]"));
-    let (is_done, rest) = open.map(|rest| (false, rest)).or_else(|| Some((true, done()?)))?;
+    let (mark, rest) = item(inner)?.trim_start().strip_prefix('[')?.split_once(']')?;
+    let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '*']);
+    let mut mark = mark.chars();
+    // A link is no box, and a footnote neither.
+    let (is_done, doubt) = match (mark.next(), mark.next()) {
+        (None, _) if is_apart => (false, None),
+        (Some(' ' | '/'), None) => (false, None),
+        (Some('x' | 'X' | '✓' | '✔'), None) => (true, None),
+        (Some(mark), None) if is_apart && mark.is_ascii_punctuation() => (false, Some(mark)),
+        (_, _) => return None,
+    };
     let (is_optional, rest) = rest.strip_prefix('*').map_or((false, rest), |rest| (true, rest));
     let text = rest.trim();
-    (!text.is_empty()).then_some(CheckBox { indent, is_done, is_optional, text })
+    (!text.is_empty()).then_some(CheckBox { indent, is_done, doubt, is_optional, text })
+}
+
+// The text of an item of a list, with a bullet or a number.
+fn item(line: &str) -> Option<&str> {
+    let numbered = || {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.strip_prefix(['.', ')']).filter(|_| rest.len() < line.len())
+    };
+    line.strip_prefix(['-', '*', '+']).or_else(numbered)
+}
+
+/// Returns a line below a box without the indent by which it belongs to it.
+pub(super) fn detail(line: &str, indent: usize) -> &str {
+    let blanks = line.bytes().take(indent + 2).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    line[blanks..].trim_end()
 }
 
 /// Returns the tool whose form a text in markdown has.

@@ -7,14 +7,19 @@ pub(super) fn read(text: &str) -> TaskList {
     let mut list = TaskList::default();
     let mut section: Option<&str> = None;
     let mut is_begun = false;
+    // Details belong to the item above them.
+    let mut is_told = false;
     for line in lists::lines(text) {
         match line {
             ListLine::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
             ListLine::Heading { text, .. } => {
                 section = Some(lists::numbered(text).unwrap_or(text));
-                is_begun = false;
+                (is_begun, is_told) = (false, false);
             }
-            ListLine::Box(found) if found.is_done => list.done.push(found.text.to_owned()),
+            ListLine::Box(found) if found.is_done => {
+                list.done.push(found.text.to_owned());
+                is_told = false;
+            }
             ListLine::Box(found) => {
                 match list.tasks.last_mut().filter(|_| is_begun) {
                     Some(task) => task.body.push(format!("- {}", found.text)),
@@ -24,10 +29,10 @@ pub(super) fn read(text: &str) -> TaskList {
                         ..Task::default()
                     }),
                 }
-                is_begun = section.is_some();
+                (is_begun, is_told) = (section.is_some(), true);
             }
             ListLine::Text(text) => {
-                if let Some(task) = list.tasks.last_mut().filter(|_| is_begun && !text.trim().is_empty()) {
+                if let Some(task) = list.tasks.last_mut().filter(|_| is_told && !text.trim().is_empty()) {
                     task.body.push(text.to_owned());
                 }
             }

@@ -15,11 +15,14 @@ struct Section {
     task: Task,
     boxes: usize,
     open: usize,
+    /// Says that a line below belongs to a box that is ticked.
+    is_below_done: bool,
 }
 
 pub(super) fn read(text: &str) -> TaskList {
     let mut list = TaskList::default();
     let mut place = FilePart::Head;
+    let mut is_about_whole = false;
     for line in lists::lines(text) {
         match line {
             ListLine::Heading { level, text } => {
@@ -32,6 +35,7 @@ pub(super) fn read(text: &str) -> TaskList {
             ListLine::Box(found) => match &mut place {
                 FilePart::Task(section) => {
                     section.boxes += 1;
+                    section.is_below_done = found.is_done;
                     if found.is_done {
                         list.done.push(found.text.to_owned());
                     } else {
@@ -50,11 +54,14 @@ pub(super) fn read(text: &str) -> TaskList {
             },
             ListLine::Text(text) => match &mut place {
                 FilePart::Commands => list.commands.extend(command(text)),
-                FilePart::Task(section) if !text.trim().is_empty() => section.task.body.push(text.to_owned()),
-                FilePart::Overview if list.about.is_none() && !text.trim().is_empty() => {
-                    list.about = Some(text.trim().to_owned());
+                FilePart::Task(section) if !text.trim().is_empty() => {
+                    section.is_below_done &= text.starts_with([' ', '\t']);
+                    if !section.is_below_done {
+                        section.task.body.push(text.to_owned());
+                    }
                 }
-                FilePart::Head | FilePart::Overview | FilePart::Task(_) | FilePart::Elsewhere => {}
+                FilePart::Overview => overview(text.trim(), &mut list.about, &mut is_about_whole),
+                FilePart::Head | FilePart::Task(_) | FilePart::Elsewhere => {}
             },
         }
     }
@@ -66,7 +73,7 @@ fn place_of(level: usize, text: &str) -> FilePart {
     match lists::task_title(text) {
         Some(title) => {
             let task = Task { title: title.to_owned(), ..Task::default() };
-            FilePart::Task(Section { task, boxes: 0, open: 0 })
+            FilePart::Task(Section { task, boxes: 0, open: 0, is_below_done: false })
         }
         None if text.eq_ignore_ascii_case("Validation Commands") => FilePart::Commands,
         None if text.eq_ignore_ascii_case("Overview") => FilePart::Overview,
@@ -75,9 +82,19 @@ fn place_of(level: usize, text: &str) -> FilePart {
     }
 }
 
+// The first paragraph.
+fn overview(line: &str, about: &mut Option<String>, is_whole: &mut bool) {
+    match about {
+        _ if *is_whole => {}
+        Some(_) if line.is_empty() => *is_whole = true,
+        Some(about) => *about = format!("{about} {line}"),
+        None => *about = Some(line.to_owned()).filter(|line| !line.is_empty()),
+    }
+}
+
 // A task whose boxes are all ticked is done.
 fn close(place: FilePart, list: &mut TaskList) {
-    let FilePart::Task(Section { task, boxes, open }) = place else { return };
+    let FilePart::Task(Section { task, boxes, open, .. }) = place else { return };
     if open > 0 || boxes == 0 {
         list.tasks.push(task);
     } else {

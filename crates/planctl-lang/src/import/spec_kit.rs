@@ -12,22 +12,26 @@ pub(super) fn read(text: &str) -> TaskList {
     // The tasks of which each may run beside the others, and those before them.
     let (mut beside, mut before): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut follows_parallel = false;
+    // Details belong to the task above them.
+    let mut is_told = false;
     for line in lists::lines(text) {
         match line {
             ListLine::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
             ListLine::Heading { level: 2, text } => {
                 (phase, goal, follows_parallel) = (Some(text.to_owned()), None, false);
-                test = None;
+                (test, is_told) = (None, false);
             }
-            ListLine::Heading { .. } => {}
+            ListLine::Heading { .. } => is_told = false,
             ListLine::Text(text) => {
                 let said = text.trim().replace("**", "");
                 if let Some(said) = said.strip_prefix("Goal:").or_else(|| said.strip_prefix("Purpose:")) {
                     goal = Some(said.trim().to_owned());
                 } else if let Some(said) = said.strip_prefix("Independent Test:") {
                     test = Some(said.trim().to_owned());
-                } else if let Some(task) =
-                    list.tasks.last_mut().filter(|_| text.starts_with(' ') && !said.is_empty())
+                } else if is_told
+                    && text.starts_with([' ', '\t'])
+                    && !said.is_empty()
+                    && let Some(task) = list.tasks.last_mut()
                 {
                     task.body.push(said);
                 }
@@ -36,6 +40,7 @@ pub(super) fn read(text: &str) -> TaskList {
                 let (id, rest) = lists::task_id(found.text).unwrap_or(("", found.text));
                 let (tags, what) = tags(rest);
                 let title = if id.is_empty() { what.to_owned() } else { format!("{id} {what}") };
+                is_told = !found.is_done;
                 if found.is_done {
                     list.done.push(title);
                     continue;

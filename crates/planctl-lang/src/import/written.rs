@@ -3,6 +3,7 @@
 use super::{Imported, Origin, Task, TaskList};
 use crate::syntax::shell::joined;
 use crate::text::yaml_text;
+use crate::tree::parse::heading::MARKS;
 
 /// The most characters of a title; the whole is in the task.
 const TITLE_CHARACTERS_MAX: usize = 100;
@@ -95,7 +96,12 @@ fn line(text: &str) -> String {
 
 fn title(text: &str) -> String {
     let text = safe(&one_line(&text.replace("**", "")));
-    let text = text.trim_start_matches(['#', ' ']);
+    let hashes = text.trim_start_matches('#');
+    let mut text = if hashes.is_empty() || hashes.starts_with(' ') { hashes.trim_start() } else { &text };
+    // A mark before a title would be taken for planctl's own.
+    while let Some(rest) = MARKS.iter().find_map(|mark| text.strip_prefix(mark)) {
+        text = rest.trim_start_matches(['\u{fe0f}', ' ']);
+    }
     if text.chars().count() <= TITLE_CHARACTERS_MAX {
         return if text.is_empty() { "Task".to_owned() } else { text.to_owned() };
     }

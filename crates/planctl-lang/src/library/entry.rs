@@ -26,7 +26,13 @@ pub fn entries(source: &Source) -> (Vec<Entry>, Vec<Diagnostic>) {
         }
         Some(Language::Json) => {
             let (workflows, found) = entry::read(source);
-            (workflows.iter().map(|workflow| of_workflow(source, workflow)).collect(), found)
+            // A plan that was made of an entry is found by its file alone.
+            let is_entry = |workflow: &&Workflow| {
+                let library = &workflow.library;
+                library.id.is_none() || !library.domains.is_empty() || !library.triggers.is_empty()
+            };
+            let meant = workflows.iter().filter(is_entry);
+            (meant.map(|workflow| of_workflow(source, workflow)).collect(), found)
         }
         Some(Language::Dot) => (Vec::new(), Vec::new()),
     }
@@ -116,7 +122,7 @@ pub fn entry_markdown(source: &Source, id: &str) -> Option<Converted> {
     match Language::of(source.path()) {
         None => {
             let (lost, changed) = <_>::default();
-            Some(Converted { text: source.text().to_owned(), lost, changed })
+            Some(Converted { text: source.text().to_owned(), lost, changed, is_compared: true })
         }
         Some(_) => workflow_of(source, id).map(|workflow| convert(source, &workflow, None)),
     }

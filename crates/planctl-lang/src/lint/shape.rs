@@ -189,14 +189,21 @@ fn long_title(characters: usize, span: Span, found: &mut Vec<Diagnostic>) {
 
 // The database is the record: a status typed into the file decides nothing (P-17, rows 6 and 7).
 fn status(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(status) = &context.tree.frontmatter.status else { return };
+    let ignored = "the status and the marks of a run are ignored: the database is the record";
+    let Some(status) = &context.tree.frontmatter.status else {
+        let mark = context.tree.steps.iter().find_map(|step| step.mark.as_ref());
+        let mark = mark.filter(|_| is_like_ours(context));
+        found.extend(
+            mark.map(|mark| Diagnostic::new(Code::P006, ignored).level(Severity::Note).at(mark.span, "")),
+        );
+        return;
+    };
     let is_known = crate::tree::parse::STATUSES.contains(&status.value.as_str());
     if !is_known || status.value == "draft" {
         return;
     }
     if is_like_ours(context) {
-        let message = "the status and the marks of a run are ignored: the database is the record";
-        found.push(Diagnostic::new(Code::P006, message).level(Severity::Note).at(status.span, ""));
+        found.push(Diagnostic::new(Code::P006, ignored).level(Severity::Note).at(status.span, ""));
         return;
     }
     let message =
@@ -214,7 +221,9 @@ fn is_like_ours(context: &Context<'_>) -> bool {
     match status {
         Some("done") => marks.peek().is_some() && marks.all(|mark| mark.value != Mark::Working.symbol()),
         Some("in-progress" | "failed" | "approved" | "verified") => true,
-        Some(_) | None => false,
+        Some(_) => false,
+        // Marks are all that a run leaves where the frontmatter has no line for its status.
+        None => context.tree.frontmatter.span.is_some(),
     }
 }
 

@@ -21,6 +21,22 @@ impl Language {
         }
     }
 
+    /// Returns its name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::Dot => "DOT",
+            Language::Json => "JSON",
+        }
+    }
+
+    /// Returns the usual ending of its files, without the dot.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Language::Dot => "dot",
+            Language::Json => "json",
+        }
+    }
+
     /// Returns how a file gives an attribute a value: `max_visits=3`, `"max_visits": 3`.
     pub(crate) fn attribute(self, name: &str, value: &str) -> String {
         let is_number = value == "N" || value.bytes().all(|byte| byte.is_ascii_digit());

@@ -143,6 +143,12 @@ impl Source {
         Span::new(start, start + body.len())
     }
 
+    /// Returns the span of a line without its line break and without the byte order mark of the text.
+    pub fn words_span(&self, line: usize) -> Span {
+        let span = self.line_span(line);
+        Span::new(span.start.max(self.bom_bytes()), span.end)
+    }
+
     /// Returns the text of a span, cut to the text and to whole characters.
     pub fn slice(&self, span: Span) -> &str {
         let span = self.clamp(span);

@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
     fn find_heading(&self, body: usize, is_meant: impl Fn(&Heading<'_>) -> bool) -> Option<Span> {
         let spans = (body..self.source.line_count())
             .filter(|line| self.outline.kind(*line) == LineKind::Text)
-            .map(|line| self.source.line_span(line));
+            .map(|line| self.source.words_span(line));
         let mut found = spans.filter(|span| {
             heading::heading(self.source.slice(*span), span.start).is_some_and(|heading| is_meant(&heading))
         });
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
                 return;
             }
         }
-        let span = self.source.line_span(line);
+        let span = self.source.words_span(line);
         let text = self.source.slice(span);
         if text.trim_end() == "---" && self.begins_frontmatter(line + 1) {
             let message = "a second frontmatter is not read: only the one at the top of the file is";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use planctl_lang::{Look, Unseen, deciding, reading_programs};
+use planctl_lang::{Look, Unseen, deciding, named_files, reading_programs};
 
 /// A workspace with these files.
 struct Files(BTreeMap<&'static str, &'static str>);
@@ -369,4 +369,87 @@ fn the_table_of_tools_is_the_documentations() {
         "PLANCTL_DOCS=write writes it:\n{table}"
     );
     std::fs::write(path, format!("{before}{OPENING}{table}{CLOSING}{after}")).unwrap();
+}
+
+#[test]
+fn files_that_a_command_only_looks_at_are_told_from_those_that_it_runs_or_may_run() {
+    let examined =
+        |script: &str| named_files(script, &Unseen).examined.into_iter().collect::<Vec<_>>().join(" ");
+    let looks = [
+        ("gcc -fsyntax-only src.c", "src.c"),
+        ("gcc -c src.c -o /dev/null && bash check.sh", "src.c"),
+        ("gcc -fsyntax-only src.c && ./check", "src.c"),
+        ("bash -n run.sh", "run.sh"),
+        ("diff src.c want.txt", "src.c want.txt"),
+        ("test \"$(wc -l < src.c)\" -gt 5", "src.c"),
+        ("grep -q ok src.c", "src.c"),
+        ("! grep -q TODO ./src/a.c src/b.c >/dev/null 2>&1", "src/a.c src/b.c"),
+        ("cd src && grep -q ok a.c", "src/a.c"),
+        ("cat src.c | sort | grep -q ok", "src.c"),
+        ("diff <(sort a.txt) b.txt", "a.txt b.txt"),
+        ("if [ -s src.c ]; then grep -q ok src.c; else exit 1; fi", "src.c"),
+        ("timeout 60 xargs -n 1 grep -q ok src.c", "src.c"),
+        ("bash -c 'grep -q ok src.c'", "src.c"),
+        ("uv run ruff check --config ruff.toml src/a.py", "src/a.py"),
+        ("python3 -m py_compile src/a.py", "src/a.py"),
+        ("find . -name x -exec grep -q ok src.c {} +", "src.c"),
+        ("git diff --exit-code -- src.c", "src.c"),
+        ("git show HEAD:src.c | diff - src.c", "src.c"),
+        ("sort src.txt | diff - want.txt", "src.txt want.txt"),
+    ];
+    let mut wrong = String::new();
+    for (script, expected) in looks {
+        let found = examined(script);
+        if found != expected {
+            wrong.push_str(&format!("{script}: {found}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let runs = [
+        "bash check.sh",
+        "bash check.sh -n",
+        "bash check.sh src.c",
+        "./check.sh",
+        "bash < check.sh",
+        "cat check.sh | bash",
+        "cat check.tcl | tclsh",
+        "grep -v '^#' check.tcl | sort | tclsh",
+        "{ cat check.tcl; } | tclsh",
+        "cat check.tcl > now && tclsh now",
+        "bash -n check.sh && bash check.sh",
+        "grep -q exit check.tcl && tclsh check.tcl",
+        "eval \"$(cat check.sh)\"",
+        "psql -f check.sql",
+        "psql -c \"$(cat check.sql)\"",
+        "q=$(cat check.sql); psql -c \"$q\"",
+        "psql < check.sql",
+        "while read -r t; do grep -q \"$t\" src; done < check.txt",
+        "awk -f check.awk src",
+        "awk -fcheck.awk src",
+        "sed -n -f check.sed src",
+        "jq -e -f check.jq src",
+        "grep -qf check.txt src",
+        "ruff check --config check.toml src",
+        "eslint -c check.json src",
+        "gcc -o check check.c && ./check",
+        "gcc check.c; \"$PWD/a.out\"",
+        "find . -name check.sh -exec grep -q ok {} \\; -exec bash check.sh \\;",
+        "check() { tclsh \"$1\"; }; check check.tcl",
+        "mycheck check.rules",
+        "./count | diff - check.txt",
+        "make && ./count < in.txt | diff -u check.txt -",
+        "diff <(./count) check.txt",
+        "diff check.txt - < <(python3 count.py)",
+        "test \"$(./count)\" = \"$(cat check.txt)\"",
+        "[[ $(./count) == $(< check.txt) ]]",
+        "./count > out.txt && cmp out.txt check.txt",
+        "curl -sf localhost:80 | cmp - check.txt",
+    ];
+    for script in runs {
+        let found = examined(script);
+        if found.contains("check") {
+            wrong.push_str(&format!("{script}: {found}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }

@@ -409,3 +409,16 @@ fn dot_b10_a_choice_without_conditions_becomes_no_fork_in_markdown() {
     assert_eq!(of_a, ["1>2 success", "1>3 if preferred_label=\"Fix it\""], "{edges:?}");
     assert!(lost.contains(&"the edge from `a` to `d`".to_owned()), "{lost:?}");
 }
+
+#[test]
+fn a_node_of_json_without_a_name_is_told_once() {
+    for (node, told) in [("{}", "`id` is missing"), (r#"{"id": 1}"#, "`id` is a number, not a text")] {
+        let text = format!(r#"{{"nodes": [{node}], "edges": []}}"#);
+        let found = check(&Source::new("g.json", text), Language::Json).1;
+        let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+        assert!(
+            messages.contains(&told) && !messages.iter().any(|said| said.contains("an object with")),
+            "{messages:?}"
+        );
+    }
+}

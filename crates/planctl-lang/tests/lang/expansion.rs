@@ -203,6 +203,11 @@ fn d1_before_it_is_expanded_a_template_is_a_step_that_can_be_needed() {
     assert_eq!(codes(&template("1")), [Code::P012]);
     assert_eq!(codes(&plan("1–N")), [Code::P015]);
     assert_eq!(codes(&plan("one")), [Code::P015]);
+    // Lines of `## Flow` that name a template were said to name no step.
+    for flow in ["- start -> 1-N", "- 1–N -> 2", "- 2 -> 1–N on fail\n- 1–N -> failed on fail"] {
+        let template = PLAN.replace("### 1. Make one", "### 1–N. Make one") + "\n## Flow\n\n" + flow + "\n";
+        assert_eq!(codes(&template), [Code::P012], "{flow}");
+    }
 }
 
 #[test]
@@ -239,6 +244,20 @@ fn what_can_not_be_expanded_says_why() {
         refused(&text.replace("Make `two.txt` from it.", "{item}"), Some(&["### 9. x"]))
             .contains("reads as a heading")
     );
+    // A policy came from the list without a word.
+    let listed = text.replace("Make `two.txt` from it.", "Do this:\n{item}");
+    assert!(refused(&listed, Some(&["**on_fail:** skip"])).contains("a field or a fence"));
+    assert!(expanded(&listed, &["skip"]).contains("Do this:\nskip\n"));
+}
+
+#[test]
+fn an_item_in_a_list_of_globs_is_the_file_that_it_names() {
+    let text = templated("test -f x")
+        .replace("**task:**\nMake `two", "**changes:** out/{item}, {index}.txt\n**task:**\nMake `two");
+    assert!(text.contains("out/{item}"), "{text}");
+    assert!(expanded(&text, &["**"]).contains("**changes:** out/\\*\\*, 1.txt\n"));
+    assert!(expanded(&text, &["a[1].txt"]).contains("**changes:** out/a\\[1\\].txt, 1.txt\n"));
+    assert!(refused(&text, Some(&["a,b"])).contains("has a comma, which ends an entry of the list"));
 }
 
 #[test]

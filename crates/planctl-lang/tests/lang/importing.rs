@@ -1,6 +1,6 @@
 //! Task lists of other tools: what they are taken for, the plans that they become, and what is left to write.
 
-use planctl_lang::{Code, Diagnostic, Imported, Levels, Origin, Source, import, verify};
+use planctl_lang::{Code, Diagnostic, Imported, Levels, Origin, Source, import, tags, verify};
 
 use crate::sample::facts;
 
@@ -16,7 +16,7 @@ const CHECKLIST: (&str, &str) = ("TODO.md", include_str!("../fixtures/import/che
 
 fn imported((path, text): (&str, &str), beside: &[&str]) -> Imported {
     let beside: Vec<String> = beside.iter().map(|file| (*file).to_owned()).collect();
-    import(&Source::new(path, text), "ann", &beside).expect("it is a task list")
+    import(&Source::new(path, text), "ann", &beside, None).expect("it is a task list")
 }
 
 fn errors(text: &str) -> Vec<Diagnostic> {
@@ -175,6 +175,71 @@ fn a_check_list_becomes_a_step_for_each_box_and_its_words_end_no_field() {
     assert_eq!(&titles[2..], ["build the packages", "tell the list"]);
     assert!(plan.text.contains("write the changelog.\n- name everybody who helped\n"), "{}", plan.text);
     assert!(plan.text.contains("- In the list under: After the tag\n"), "{}", plan.text);
+}
+
+fn titles(plan: &Imported) -> Vec<String> {
+    let source = Source::new("plans/it.md", &*plan.text);
+    let steps = verify(&source, &facts(), &Levels::default()).tree.steps;
+    steps.iter().map(|step| step.node.step_title().to_owned()).collect()
+}
+
+// An open box below a ticked one was said to be done, and a numbered one was lost.
+#[test]
+fn open_boxes_of_a_check_list_are_steps_wherever_they_stand_and_doubtful_ones_are_named() {
+    let list = "\u{feff}---\r\n# no title\r\n---\r\n# Work\r\n- [x] d\r\n  how it was done\r\n  - [x] d1\r\n  - [ ] e\r\n    - [ ] in e\r\n    - [x] ready\r\n      by ann\r\n1. [ ] f\r\n   - how\r\n\r\n         f()\r\n\r\n   ```\r\n   if x:\r\n       y\r\n   ```\r\n2) [/] g\r\n- [-] h\r\n  - [ ] in h\r\n- [✓] i\r\n- [a](b) j\r\n- [1] k\r\n";
+    let plan = imported(("TODO.md", list), &[]);
+    assert_eq!((titles(&plan), plan.title.as_str()), (["e", "f", "g"].map(str::to_owned).to_vec(), "Work"));
+    assert_eq!(plan.done, ["d", "d1", "ready", "i"]);
+    assert_eq!(
+        plan.left_out,
+        ["h (marked `[-]`: under way, or given up?)", "in h (marked `[-]`: under way, or given up?)"]
+    );
+    assert!(plan.text.contains("e.\n- A part of: d\n- in e\n\n**contract"), "{}", plan.text);
+    assert!(
+        plan.text.contains("f.\n - how\n       f()\n>  ```\n>  if x:\n>      y\n>  ```\n"),
+        "{}",
+        plan.text
+    );
+}
+
+#[test]
+fn a_title_keeps_its_words_and_takes_no_mark_and_a_heading_within_a_box_is_its_own() {
+    let list = "- [ ] first\n> - [ ] quoted\n- [ ] ✅ ⚠\u{fe0f} marked\n- [ ] #3 of many\n- [ ] second\n  ## inner\n  **target:** root\n- [ ] third\n";
+    let plan = imported(("TODO.md", list), &[]);
+    assert_eq!(titles(&plan), ["first", "quoted", "marked", "#3 of many", "second", "third"]);
+    assert!(plan.text.contains("second.\n> ## inner\n> **target:** root\n"), "{}", plan.text);
+}
+
+#[test]
+fn details_of_what_is_done_are_in_no_step() {
+    let list = "## Phase 1\n- [ ] T001 One\n  open one\n- [x] T002 Two\n  done two\n";
+    let plan = imported(("tasks.md", list), &[]);
+    assert!(plan.text.contains("open one") && !plan.text.contains("done two"), "{}", plan.text);
+    let list = "## 1. Section\n- [ ] 1.1 One\n  - open one\n- [x] 1.2 Two\n  - done two\n";
+    let plan = imported(("openspec/changes/x/tasks.md", list), &[]);
+    assert!(plan.text.contains("open one") && !plan.text.contains("done two"), "{}", plan.text);
+    let list = "# Plan: P\n## Overview\n\nA sentence in\ntwo lines.\n\nMore.\n### Task 1: One\n- [x] Two\n  - done two\n\nFor all.\n- [ ] Three\n";
+    let plan = imported(("docs/plans/x.md", list), &[]);
+    assert!(plan.text.contains("\nFor all.\n- Three\n") && !plan.text.contains("done two"), "{}", plan.text);
+    assert!(plan.text.contains("**Context:** A sentence in two lines. Imported"), "{}", plan.text);
+}
+
+#[test]
+fn open_parts_of_a_task_that_is_done_are_steps_and_a_tag_is_read_alone() {
+    let list = r#"{"b": {"tasks": [{"id": 1, "title": "Of b", "dependencies": [1]}]}, "a": {"tasks": [
+        {"id": 1, "title": "Done", "status": "done", "dependencies": [], "subtasks": [
+            {"id": 1, "title": "was done", "status": "done"}, {"id": 2, "title": "is open", "status": "pending"}]},
+        {"id": 2, "title": "Open", "subtasks": [{"id": 1, "title": "not now", "status": "deferred"}]}]}}"#;
+    let source = Source::new("tasks.json", list);
+    assert_eq!(tags(&source), ["a", "b"]);
+    let plan = import(&source, "ann", &[], Some("a")).unwrap();
+    assert_eq!(titles(&plan), ["Open", "is open"]);
+    assert_eq!(
+        (plan.done.len(), plan.left_out.as_slice()),
+        (2, &["2.1 not now (it is deferred)".to_owned()][..])
+    );
+    assert!(plan.text.contains("**needs:** none\n**task:**\nis open\n- A part of: Done\n"), "{}", plan.text);
+    assert_eq!(titles(&import(&source, "ann", &[], Some("b")).unwrap()), ["Of b"]);
 }
 
 #[test]

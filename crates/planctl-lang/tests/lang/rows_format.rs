@@ -85,6 +85,27 @@ fn row_07_a_status_that_planctl_did_not_write_is_ignored_with_a_warning() {
     assert!(is_verified(&text));
 }
 
+// Planctl drew a mark, and then warned of its own.
+#[test]
+fn a_mark_is_ours_where_the_frontmatter_has_no_line_for_the_status() {
+    let text = with("status: draft\n", "").replace("### 1. ", "### 1. ✅ ");
+    let told = expect(&text, &expected(P006, Note, "ignored: the database is the record", 14));
+    assert!(told.fix.is_none() && is_verified(&text));
+    let bare = text.split_once("---\n\n").unwrap().1;
+    assert!(found(bare).iter().any(|found| found.code == P006 && found.fix.is_some()));
+}
+
+#[test]
+fn a_title_behind_a_byte_order_mark_is_one() {
+    let bare = format!("\u{feff}{}", PLAN.split_once("---\n\n").unwrap().1);
+    let told = found(&bare);
+    assert!(told.iter().all(|found| found.code != P007), "{told:?}");
+    let source = Source::new("plan.md", bare.as_str());
+    assert_eq!(planctl_lang::format(&source), bare);
+    let mended = apply_fixes(&source, &told, Reach::Safe).unwrap();
+    assert!(mended.starts_with("---\ntype: plan\nstatus: draft\n---\n\n# Make two files\n"), "{mended}");
+}
+
 #[test]
 fn row_08_a_key_given_twice_names_both_lines() {
     let twice =

@@ -56,6 +56,22 @@ fn errors(text: &str) -> Vec<(Code, String)> {
     found.into_iter().filter(|one| one.is_error()).map(|one| (one.code, one.message)).collect()
 }
 
+#[test]
+fn a_comment_may_stand_behind_the_arguments_of_a_call() {
+    let with = |arguments: &str| {
+        let (before, _) = PLAN.split_once("```json\n{\"text\"").unwrap();
+        errors(&format!("{before}{arguments}\n"))
+    };
+    for arguments in [
+        "```json\n{\"text\": \"a\"}\n```\n<!-- why -->",
+        "{\"text\": \"a <!-- b -->\"}\n\n<!-- why -->\n<!-- and\nhow -->",
+        "- text: a\n<!-- why -->",
+    ] {
+        assert_eq!(with(arguments), [], "{arguments}");
+    }
+    assert_eq!(with("{\"text\": \"a\"} and more")[0].0, Code::P015);
+}
+
 fn sub_plan(verification: &Verification) -> SubPlan {
     let graph = verification.graph.as_ref().expect("a graph");
     let mut plans = graph.sub_plans().map(|(_, plan)| plan.clone());

@@ -104,8 +104,17 @@ pub(super) fn parameters_of(schema: Option<&Value>) -> (Vec<Parameter>, bool) {
         is_required: required.contains(&name.as_str()),
         choices: choices_of(property),
     });
+    let is_described = |name: &&&str| properties.is_some_and(|properties| properties.contains_key(**name));
+    // A call needs them all the same.
+    let undescribed = required.iter().filter(|name| !is_described(name)).map(|name| Parameter {
+        name: (*name).to_owned(),
+        kind: ParameterKind::Any,
+        about: String::new(),
+        is_required: true,
+        choices: Vec::new(),
+    });
     let takes_others = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)) | None);
-    (parameters.collect(), takes_others)
+    (parameters.chain(undescribed).collect(), takes_others)
 }
 
 fn kind_of(property: &Value) -> ParameterKind {

@@ -392,6 +392,9 @@ fn m_42_a_call_is_held_to_the_capabilities_that_there_are() {
             "github.list_issues needs `organisation`, and nothing gives it"
         ]
     );
+    let undescribed =
+        with(&|tool| tool["inputSchema"]["required"] = json!(["owner", "repo", "organisation"]));
+    assert_eq!(said(&undescribed), ["github.list_issues needs `organisation`, and nothing gives it"]);
     let retyped = with(&|tool| tool["inputSchema"]["properties"]["repo"] = json!({ "type": "integer" }));
     assert_eq!(said(&retyped), ["`repo` takes an integer, not \"r\""]);
     let silent = with(&|tool| tool["annotations"] = json!({}));

@@ -5,6 +5,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) admissions: BackgroundJobs,
     /// Runs that are over, and leave worktrees and checkpoints.
     pub(crate) clearings: BackgroundJobs,
+    /// Nothing moves, nobody works and no work is to be had; kept up by the loop of the leases.
+    is_resting: AtomicBool,
 }
 
 /// Which runs a process works on.
@@ -131,6 +134,7 @@ impl Shared {
             workers_max: u32::try_from(workers).unwrap_or(u32::MAX),
             admissions: BackgroundJobs::new(ADMISSIONS),
             clearings: BackgroundJobs::new(CLEARINGS),
+            is_resting: AtomicBool::new(false),
         }
     }
 
@@ -148,6 +152,18 @@ impl Shared {
         match &self.scope {
             Scope::Host => self.health.record_error(what, &error),
             Scope::Run(family) => family.end_with(Err(error)),
+        }
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        self.is_resting.load(Ordering::Relaxed)
+    }
+
+    /// Lets the loops rest for longer where nothing moves. Once something does, each looks: its own news may have been lost.
+    pub(crate) fn set_resting(&self, is_resting: bool) {
+        let is_host = matches!(self.scope, Scope::Host);
+        if self.is_resting.swap(is_resting && is_host, Ordering::Relaxed) && !is_resting {
+            self.server_node.store().wake_listeners(News::Any);
         }
     }
 

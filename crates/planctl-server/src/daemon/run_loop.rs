@@ -20,6 +20,7 @@ use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
 use crate::node::ServerNode;
 use crate::node::health::Health;
+use crate::node::instance::runs_worked_on;
 use crate::node::quarantine::SweepReport;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
@@ -129,10 +130,20 @@ impl ServerNode {
         send_rest(self).await;
         if matches!(end, RunLoopEnd::Ended(_)) {
             self.follow(Some(self.store().run(run).await?.workspace)).await?;
+        } else {
+            self.leave_family(&family).await?;
         }
         // Folders of an earlier process whose trees were still dying when this one began can go by now.
         scratch_in(self.state_dir())?;
         Ok(end)
+    }
+
+    /// Says that this process works on these runs no longer, but where another does.
+    async fn leave_family(&self, family: &Family) -> Result<(), ServiceError> {
+        let others =
+            runs_worked_on(self.state_dir()).map_err(ServiceError::io("read which runs are worked on"))?;
+        let left: Vec<RunId> = family.all().difference(&others).copied().collect();
+        self.leave(Some(&left), &mut SweepReport::default()).await
     }
 }
 

@@ -17,11 +17,11 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::capacity::{HeldBytes, StrangerSlot};
+use super::outage::{full_disk_problem, refuse_while_away};
 use super::problem::{of_store, response_of};
 use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
-use crate::node::health::Database;
 use crate::node::runtime::blocking;
 use crate::traces::CallSpan;
 use planctl_api::{Code, Next, Problem};
@@ -237,7 +237,7 @@ async fn handle_request(
     }
     call.body = body.clone();
     if !route.runs_to_completion() {
-        return (route.handler)(call).await;
+        return call.answered().await;
     }
     let decided_by = api.clone();
     let work = async move {
@@ -247,19 +247,13 @@ async fn handle_request(
             decided_by.page().note_decision();
             answered
         } else {
-            (route.handler)(call).await
+            call.answered().await
         }
     };
-    api.to_its_end(work).await
-}
-
-/// Refuses at once while the database is away: a wait would only use up the client's timeout (row 91).
-fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Problem> {
-    match api.options().health.database() {
-        Database::Away { .. } if route.needs != Scope::Nobody => {
-            Err(Problem::new(Code::DatabaseUnavailable, "the database is away; the daemon waits for it"))
-        }
-        Database::Away { .. } | Database::Up => Ok(()),
+    // A request that has begun goes on; a repetition under its key finds what came of it.
+    tokio::select! {
+        answered = api.to_its_end(work) => answered,
+        full = full_disk_problem(api) => Err(full),
     }
 }
 
@@ -526,7 +520,12 @@ async fn run_idempotently(mut call: Call, route: &str, body: &Bytes) -> Result<R
     let key = key_of(&call.headers)?;
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
-    let turn = match store.begin_request(&request).await.map_err(of_store)? {
+    // A request that has not begun is not begun later, when its caller has been refused.
+    let begun = tokio::select! {
+        begun = store.begin_request(&request) => begun.map_err(of_store)?,
+        full = full_disk_problem(&api) => return Err(full),
+    };
+    let turn = match begun {
         Begun::Fresh(turn) => turn,
         Begun::Answered { status, answer } => return Ok(stored_response(status, answer)),
         Begun::UnderWay => {
@@ -538,8 +537,7 @@ async fn run_idempotently(mut call: Call, route: &str, body: &Bytes) -> Result<R
         }
     };
     call.request = Some(turn.id);
-    let handler = call.route.handler;
-    let mut response = match handler(call).await {
+    let mut response = match call.answered().await {
         Ok(response) => response,
         Err(problem) => {
             api.requests().count_refusal(&problem);

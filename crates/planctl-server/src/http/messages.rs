@@ -1,9 +1,11 @@
 //! Channels on which people get messages, and the deliveries of these.
 
+use planctl_api::Next;
 use planctl_api::wire::calls::Nothing;
 use planctl_api::wire::messages::{ChannelTestCall, DeliveryList};
 
 use super::parameters::FAILED;
+use super::problem::of_listed;
 use super::{Answer, Call, json};
 
 pub(super) async fn channels(call: Call) -> Answer {
@@ -25,5 +27,6 @@ pub(super) async fn deliveries(call: Call) -> Answer {
 pub(super) async fn replay(call: Call) -> Answer {
     let _: Nothing = call.body()?;
     let delivery = call.parameter_as("delivery", "the number of a delivery")?;
-    json(&call.services().await?.replay(delivery).await?)
+    let replayed = call.services().await?.replay(delivery).await;
+    json(&replayed.map_err(|error| of_listed(error, Next::ListDeliveries))?)
 }

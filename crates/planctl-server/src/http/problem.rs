@@ -45,6 +45,13 @@ fn of_service(error: ServiceError) -> Problem {
     }
 }
 
+/// Says what went wrong with something that is no run; where it is missing, the next step is to look which there are.
+pub(super) fn of_listed(error: StoreError, list: Next) -> Problem {
+    let is_missing = matches!(error, StoreError::NotFound { .. });
+    let problem = of_store(error);
+    if is_missing { problem.next(list) } else { problem }
+}
+
 /// Says what of the store went wrong.
 pub(super) fn of_store(error: StoreError) -> Problem {
     use StoreError as Error;

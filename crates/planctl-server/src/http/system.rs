@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::claims::refuse_roles;
 use super::guard::{Repeated, Scope, actor_of_person};
 use super::parameters::{LINES, LINES_MAX, SINCE};
-use super::problem::of_store;
+use super::problem::{of_listed, of_store};
 use super::{Answer, Call, json, name};
 use crate::runs::worked_on::ONLINE;
 use crate::workspaces::worktrees::Cleaning;
@@ -240,7 +240,8 @@ fn token_made_before(token: &TokenRow) -> Problem {
 
 pub(super) async fn revoke_token(call: Call) -> Answer {
     let _: Nothing = call.body()?;
-    json(&token_view(call.server_node().store.revoke_token(call.parameter("token")).await.map_err(of_store)?))
+    let revoked = call.server_node().store.revoke_token(call.parameter("token")).await;
+    json(&token_view(revoked.map_err(|error| of_listed(error, Next::ListTokens))?))
 }
 
 fn token_view(token: TokenRow) -> TokenView {

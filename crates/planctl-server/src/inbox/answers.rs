@@ -1,12 +1,16 @@
 //! The answers that people give to asks.
 
+use std::collections::BTreeSet;
+
 use planctl_api::Next;
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AnswerView, Decided, moment};
 use planctl_config::{Config, keys_that_differ};
-use planctl_engine::{Actor, Answer, AskKind, Budget, BudgetPart, DayScope, Decision, Fact, Refusal};
+use planctl_engine::{
+    Actor, Answer, AskKind, Budget, BudgetPart, DayScope, Decision, Fact, Graph, Refusal, Role,
+};
 use planctl_lang::budget_words;
-use planctl_store::{AskRow, DayRaise, NewVote, RunRow, Said, StoreError};
+use planctl_store::{AskRow, DayRaise, NewVote, Page, RunRow, Said, StoreError};
 
 use super::options::{option_chosen, option_views};
 use super::votes::{Cast, Given, is_voted_meanwhile};
@@ -76,7 +80,8 @@ impl Services {
             return Err(self.answered_before(id, &row).await?);
         }
         let word = answer.word();
-        let answers = row.ask.kind.answers_for_failure(row.ask.failure.as_deref());
+        let graph = self.store.graph(&row.graph).await?;
+        let answers = row.ask.answers(&graph, &row.at.node);
         if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
                 what: format!("answer ask {id} with {word}: it is {}", planctl_view::ask_name(row.ask.kind)),
@@ -87,6 +92,11 @@ impl Services {
             && !is_repeated
         {
             self.refuse_beyond_around(&row, *by).await?;
+        }
+        if let Answer::Reassign { role } = &answer
+            && !is_repeated
+        {
+            self.refuse_unknown_role(&row, &graph, role).await?;
         }
         let shown = match answer == Answer::Approve && row.ask.kind == AskKind::Plan && !is_repeated {
             true => Some(self.as_shown(&row, given, under).await?),
@@ -199,7 +209,7 @@ impl Services {
         let is_more = match row.ask.shortfall.map(|short| short.part) {
             Some(BudgetPart::Tokens) => by.tokens.is_some_and(|tokens| tokens > 0),
             Some(BudgetPart::MicroUsd) => by.micro_usd.is_some_and(|money| money > 0),
-            Some(BudgetPart::Seconds) | None => false,
+            Some(BudgetPart::MicroSeconds | BudgetPart::Seconds) | None => false,
         };
         if !is_more {
             let id = row.number.unsigned_abs();
@@ -230,6 +240,31 @@ impl Services {
                 })
             }
         }
+    }
+
+    /// Refuses to give a step to a role that nothing knows: what serves the run, its configuration, its plan and the workers that
+    /// were seen.
+    async fn refuse_unknown_role(
+        &self,
+        row: &AskRow,
+        graph: &Graph,
+        role: &Role,
+    ) -> Result<(), ServiceError> {
+        let settings = RunSettings::of(&self.store.run(row.run).await?)?;
+        if settings.worker_for(role).is_some() {
+            return Ok(());
+        }
+        let mut known: BTreeSet<Role> = settings.roles.keys().map(|name| Role::new(name.as_str())).collect();
+        known.extend(graph.steps().into_iter().flat_map(|(_, task)| task.roles().cloned()));
+        known.extend(self.store.workers(&Page::ALL).await?.into_iter().flat_map(|worker| worker.roles));
+        if known.contains(role) {
+            return Ok(());
+        }
+        let known: Vec<&str> = known.iter().map(Role::as_str).collect();
+        Err(ServiceError::Invalid {
+            what: format!("reassign ask {}: there is no role {}", row.number, quoted(role.as_str())),
+            help: format!("roles: {}", known.join(", ")),
+        })
     }
 
     /// Refuses to let the run of a sub-plan use more than is left of the budget around it (P15).

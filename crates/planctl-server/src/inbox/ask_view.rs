@@ -26,13 +26,8 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         role: graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
         asks: asks_line(row, graph),
         reason: row.ask.reason.word().to_owned(),
-        answers: row
-            .ask
-            .kind
-            .answers_for_failure(row.ask.failure.as_deref())
-            .iter()
-            .map(|answer| (*answer).to_owned())
-            .collect(),
+        answers: row.ask.answers(graph, &row.at.node).into_iter().map(str::to_owned).collect(),
+        is_of_branches: row.ask.kind == AskKind::Escalation && graph.forks_or_merges_worktrees(&row.at.node),
         options: row.ask.options.clone(),
         leads_to: option_views(graph, &row.at.node, &row.ask.options),
         usual: default_answer(row, graph),
@@ -152,6 +147,7 @@ pub(super) fn shortfall_view(short: &Shortfall) -> ShortfallView {
     let (part, amount): (_, fn(u64) -> f64) = match short.part {
         BudgetPart::Tokens => ("tokens", |count| count as f64),
         BudgetPart::MicroUsd => ("usd", usd),
+        BudgetPart::MicroSeconds => ("seconds", |count| count as f64 / 1_000_000.0),
         BudgetPart::Seconds => ("seconds", |count| count as f64),
     };
     ShortfallView {

@@ -50,18 +50,18 @@ impl Composer {
         Composer { server_node, command }
     }
 
-    /// Writes the messages that are due.
+    /// Writes the messages that are due; says whether asks may be left of which nobody was told.
     ///
     /// # Errors
     ///
     /// Those of the store. A message that can't be written is logged, and keeps back no other.
-    pub(crate) async fn write_due(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn write_due(&self) -> Result<bool, ServiceError> {
         let (store, host) = (self.server_node.store(), self.server_node.host());
         let mut channels = Channels::new();
         for decided in store.asks_decided(host, AT_ONCE).await? {
             self.skip_unreadable(&decided.key, self.compose_decision(&decided, &mut channels).await)?;
         }
-        self.write_opened(&mut channels).await?;
+        let has_untold = self.write_opened(&mut channels).await?;
         for due in store.asks_to_remind(host, AT_ONCE).await? {
             let event = MessageEvent::ApprovalReminder;
             self.skip_unreadable(&due.key, self.compose_ask(&due, event, &mut channels).await)?;
@@ -72,7 +72,7 @@ impl Composer {
         if !self.server_node.daemon().is_some_and(|daemon| daemon.serves_all) {
             self.write_unserved(&mut channels).await?;
         }
-        Ok(())
+        Ok(has_untold)
     }
 
     fn skip_unreadable(&self, key: &str, told: Result<(), ServiceError>) -> Result<(), ServiceError> {
@@ -147,7 +147,7 @@ impl Composer {
     }
 
     /// Writes of all asks that nobody was told of. Those without a channel stay untold, and hold back none that opened later.
-    async fn write_opened(&self, channels: &mut Channels) -> Result<(), ServiceError> {
+    async fn write_opened(&self, channels: &mut Channels) -> Result<bool, ServiceError> {
         let (store, host) = (self.server_node.store(), self.server_node.host());
         let mut last = None;
         loop {
@@ -156,7 +156,7 @@ impl Composer {
                 let told = self.compose_ask(ask, MessageEvent::ApprovalOpened, channels).await;
                 self.skip_unreadable(&ask.key, told)?;
             }
-            let Some(after) = after_page(&opened) else { return Ok(()) };
+            let Some(after) = after_page(&opened) else { return Ok(last.is_some() || !opened.is_empty()) };
             last = Some(after.of);
         }
     }

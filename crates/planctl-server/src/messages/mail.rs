@@ -28,11 +28,7 @@ pub(super) async fn send(
     id: &str,
     message: &MessageView,
 ) -> Result<String, SendError> {
-    let unusable = |what: &str| SendError::permanent(format!("the channel can't be used: {what}"));
-    if mail.tls == MailTls::None && !allow_private {
-        return Err(unusable("others could read it: tls = \"none\" needs allow_private = true"));
-    }
-    let host = Host::parse(&mail.server).map_err(|_| unusable("`server` is not a host"))?;
+    let host = usable_host(mail, allow_private)?;
     let addresses = target::resolved(host, mail.port(), allow_private).await?;
     let address = addresses.first().ok_or_else(|| SendError::retryable("the host's name has no address"))?;
     // The process has one implementation of cryptography; a second caller chooses the same.
@@ -61,6 +57,17 @@ pub(super) async fn send(
         Ok(Ok(answer)) => Ok(format!("SMTP {}", answer.code())),
         Ok(Err(error)) => Err(refusal(&error)),
     }
+}
+
+/// Reads the server of a channel, which is refused where no mail can be sent by it whatever names mean.
+pub(super) fn usable_host(mail: &MailConfig, allow_private: bool) -> Result<Host<String>, SendError> {
+    let unusable = |what: &str| SendError::permanent(format!("the channel can't be used: {what}"));
+    if mail.tls == MailTls::None && !allow_private {
+        return Err(unusable("others could read it: tls = \"none\" needs allow_private = true"));
+    }
+    let host = Host::parse(&mail.server).map_err(|_| unusable("`server` is not a host"))?;
+    target::refuse_private_number(Some(&host), allow_private)?;
+    Ok(host)
 }
 
 /// Says in a few words why the server did not take a message: what it says itself may be anything.

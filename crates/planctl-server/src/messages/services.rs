@@ -5,10 +5,10 @@ use planctl_api::wire::messages::{
 };
 use planctl_api::wire::{Paged, moment};
 use planctl_config::{ChannelConfig, ChannelTarget, MessageEvent, WebAddress};
-use planctl_store::{DeliveryRow, Page};
+use planctl_store::{DeliveryRow, Page, StoreError};
 
 use super::deliver::{Parcel, test_message};
-use super::secret;
+use super::{SendError, mail, secret, web};
 use crate::clock;
 use crate::node::services::{ServiceError, Services};
 
@@ -86,27 +86,29 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store: there may be no such delivery.
-    pub(crate) async fn replay(&self, delivery: u64) -> Result<DeliveryView, ServiceError> {
+    pub(crate) async fn replay(&self, delivery: u64) -> Result<DeliveryView, StoreError> {
         let id = i64::try_from(delivery).unwrap_or(i64::MAX);
         Ok(delivery_view(self.store.replay(id).await?))
     }
 }
 
 fn view(name: &str, channel: &ChannelConfig) -> ChannelView {
-    let (place, variables) = match &channel.to {
-        ChannelTarget::Web { address, secret_env, .. } => match address {
-            WebAddress::Given(url) => (host_of(url), [None, secret_env.as_ref()]),
-            WebAddress::Variable(variable) => {
-                (format!("the address in {variable}"), [Some(variable), secret_env.as_ref()])
-            }
-        },
-        ChannelTarget::Mail { mail, .. } => {
-            (format!("{} by {}", mail.recipients.join(" "), mail.server), [mail.password_env.as_ref(), None])
+    let (place, trouble) = match &channel.to {
+        ChannelTarget::Web { address, secret_env, allow_private, .. } => {
+            let place = match address {
+                WebAddress::Given(url) => host_of(url),
+                WebAddress::Variable(variable) => format!("the address in {variable}"),
+            };
+            (place, web::usable_address(address, *allow_private).and(readable(secret_env.as_deref())).err())
         }
-        ChannelTarget::Desktop => ("notify-send".to_owned(), [None, None]),
-        ChannelTarget::Exec { command, .. } => (planctl_lang::masked(command).into_owned(), [None, None]),
+        ChannelTarget::Mail { mail, allow_private } => {
+            let place = format!("{} by {}", mail.recipients.join(" "), mail.server);
+            let password = readable(mail.password_env.as_deref());
+            (place, mail::usable_host(mail, *allow_private).and(password).err())
+        }
+        ChannelTarget::Desktop => ("notify-send".to_owned(), None),
+        ChannelTarget::Exec { command, .. } => (planctl_lang::masked(command).into_owned(), None),
     };
-    let trouble = variables.into_iter().flatten().find_map(|variable| secret(variable).err());
     ChannelView {
         name: name.to_owned(),
         to: channel.to.word().to_owned(),
@@ -114,6 +116,11 @@ fn view(name: &str, channel: &ChannelConfig) -> ChannelView {
         on: channel.on.iter().map(|event| event.word().to_owned()).collect(),
         trouble: trouble.map(|error| error.what),
     }
+}
+
+/// Refuses a variable that has no secret.
+fn readable(variable: Option<&str>) -> Result<(), SendError> {
+    variable.map_or(Ok(()), |variable| secret(variable).map(drop))
 }
 
 /// Returns the host alone: the rest of an address may be a secret.

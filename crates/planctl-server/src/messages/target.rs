@@ -30,6 +30,16 @@ pub(super) async fn resolved<S: AsRef<str>>(
     permitted(addresses, allow_private)
 }
 
+/// Refuses a host that is written as an address which is not public.
+pub(super) fn refuse_private_number<S>(host: Option<&Host<S>>, allow_private: bool) -> Result<(), SendError> {
+    let address: IpAddr = match host {
+        Some(Host::Ipv4(address)) => (*address).into(),
+        Some(Host::Ipv6(address)) => (*address).into(),
+        Some(Host::Domain(_)) | None => return Ok(()),
+    };
+    permitted(vec![(address, 0).into()], allow_private).map(drop)
+}
+
 /// Refuses all addresses where one of them is not public.
 pub(super) fn permitted(
     addresses: Vec<SocketAddr>,

@@ -36,7 +36,7 @@ pub(super) struct Request<'a> {
 ///
 /// Where the address may not be called, and for every answer but success. No redirect is followed.
 pub(super) async fn send(request: Request<'_>) -> Result<String, SendError> {
-    let url = address_of(request.address, request.allow_private)?;
+    let url = usable_address(request.address, request.allow_private)?;
     let signature = match request.secret_env {
         Some(variable) => {
             let key = key_of(&secret(variable)?, variable)?;
@@ -68,8 +68,9 @@ pub(super) async fn send(request: Request<'_>) -> Result<String, SendError> {
     Err(SendError { what: format!("{}{redirects}", words(status)), is_final, again_after })
 }
 
-/// Reads the address of a channel; the error does not repeat it.
-fn address_of(address: &WebAddress, allow_private: bool) -> Result<Url, SendError> {
+/// Reads the address of a channel, which is refused where no message can be sent to it whatever names mean; the error does not
+/// repeat it.
+pub(super) fn usable_address(address: &WebAddress, allow_private: bool) -> Result<Url, SendError> {
     let text = match address {
         WebAddress::Given(url) => url.clone(),
         WebAddress::Variable(variable) => secret(variable)?,
@@ -84,6 +85,7 @@ fn address_of(address: &WebAddress, allow_private: bool) -> Result<Url, SendErro
             "others could read it: it must begin with https:// unless allow_private = true",
         ));
     }
+    target::refuse_private_number(url.host().as_ref(), allow_private)?;
     Ok(url)
 }
 
@@ -157,11 +159,11 @@ mod tests {
     #[test]
     fn a42_an_address_in_clear_needs_the_word_of_the_configuration() {
         let given = |url: &str| WebAddress::Given(url.to_owned());
-        assert!(address_of(&given("http://example.com/"), false).is_err());
-        assert!(address_of(&given("http://example.com/"), true).is_ok());
-        assert!(address_of(&given("https://example.com/"), false).is_ok());
+        assert!(usable_address(&given("http://example.com/"), false).is_err());
+        assert!(usable_address(&given("http://example.com/"), true).is_ok());
+        assert!(usable_address(&given("https://example.com/"), false).is_ok());
         for bad in ["ftp://example.com", "https://", "https://user:pass@example.com/", "https://a b"] {
-            let error = address_of(&given(bad), true).unwrap_err();
+            let error = usable_address(&given(bad), true).unwrap_err();
             assert!(error.is_final && !error.what.contains("pass@"), "{}", error.what);
         }
     }

@@ -57,6 +57,11 @@ pub enum Database {
         /// Since when.
         since: Timestamp,
     },
+    /// It answers, and its disk has no room for anything more.
+    Full {
+        /// Since when.
+        since: Timestamp,
+    },
 }
 
 impl Default for Health {
@@ -114,7 +119,7 @@ impl Health {
             (Stage::Starting, _) => DaemonState::Starting,
             (Stage::Stopping, _) => DaemonState::Stopping,
             (Stage::Running, Database::Up) => DaemonState::Running,
-            (Stage::Running, Database::Away { .. }) => DaemonState::Degraded,
+            (Stage::Running, Database::Away { .. } | Database::Full { .. }) => DaemonState::Degraded,
         };
         let at_work = |what| u32::try_from(inner.at_work.get(what).copied().unwrap_or(0)).unwrap_or(u32::MAX);
         DaemonHealthView {
@@ -122,8 +127,12 @@ impl Health {
             is_alive,
             started_at: moment(inner.started_at),
             database_away_since: match inner.database {
-                Database::Up => None,
+                Database::Up | Database::Full { .. } => None,
                 Database::Away { since } => Some(moment(since)),
+            },
+            database_full_since: match inner.database {
+                Database::Up | Database::Away { .. } => None,
+                Database::Full { since } => Some(moment(since)),
             },
             agents_at_work: at_work("agents"),
             gates_at_work: at_work("gates"),
@@ -158,7 +167,8 @@ impl Health {
         self.lock().turns.insert(name, clock::instant());
     }
 
-    /// Notes an error of a loop. The loop that watches the database reports an outage once, so outages are left out here.
+    /// Notes an error of a loop. The loop that watches the database reports an outage or a full disk once, so they are left out
+    /// here.
     pub(crate) fn record_error(&self, what: &'static str, error: &ServiceError) {
         if matches!(error, ServiceError::Store(error) if error.is_retryable()) {
             tracing::debug!(%error, "{what}: the database is away");
@@ -194,21 +204,46 @@ impl Health {
 
     pub(crate) fn set_database_up(&self) {
         let mut inner = self.lock();
-        if let Database::Away { since } = inner.database {
-            inner.database = Database::Up;
-            inner.answering_since = clock::instant();
-            let seconds = (clock::now().as_micros() - since.as_micros()) / 1_000_000;
-            tracing::info!("the database is back after {seconds} s; going on");
+        let (Database::Away { since } | Database::Full { since }) = inner.database else { return };
+        let seconds = (clock::now().as_micros() - since.as_micros()) / 1_000_000;
+        match inner.database {
+            Database::Full { .. } => {
+                tracing::info!("the database's disk has room again after {seconds} s; going on")
+            }
+            Database::Up | Database::Away { .. } => {
+                tracing::info!("the database is back after {seconds} s; going on")
+            }
         }
+        inner.database = Database::Up;
+        inner.answering_since = clock::instant();
     }
 
     pub(crate) fn set_database_away(&self, why: &str) {
         let mut inner = self.lock();
-        if inner.database == Database::Up {
+        if !matches!(inner.database, Database::Away { .. }) {
             let now = clock::now();
             inner.database = Database::Away { since: now };
             inner.last_error = Some((now, format!("the database is away: {why}")));
             tracing::warn!("the database is away, what is under way waits for it: {why}");
+        }
+    }
+
+    /// Notes why the private Postgres does not come back, which it logs itself.
+    pub(crate) fn set_outage_cause(&self, why: &str) {
+        let mut inner = self.lock();
+        let is_news = inner.last_error.as_ref().is_none_or(|(_, known)| known != why);
+        if matches!(inner.database, Database::Away { .. }) && is_news {
+            inner.last_error = Some((clock::now(), why.to_owned()));
+        }
+    }
+
+    pub(crate) fn set_database_full(&self, why: &str) {
+        let mut inner = self.lock();
+        if !matches!(inner.database, Database::Full { .. }) {
+            let now = clock::now();
+            inner.database = Database::Full { since: now };
+            inner.last_error = Some((now, format!("the disk of the database is full: {why}")));
+            tracing::warn!("the disk of the database is full, what is under way waits for room: {why}");
         }
     }
 
@@ -260,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_stands_still_is_told_unless_the_database_is_away() {
+    fn a_loop_that_stands_still_is_told_unless_the_database_is_away_or_full() {
         let health = Health::default();
         health.set_running();
         health.record_turn("gates");
@@ -270,6 +305,10 @@ mod tests {
         health.set_database_away("connection refused");
         assert!(health.is_alive_at(later) && !health.is_ready());
         assert_eq!(health.view().state, DaemonState::Degraded);
+        health.set_database_full("could not extend file");
+        assert!(health.is_alive_at(later) && !health.is_ready());
+        assert_eq!(health.view().state, DaemonState::Degraded);
+        assert!(health.view().database_full_since.is_some());
         health.set_database_up();
         assert!(health.is_alive() && health.is_ready());
         assert!(!health.is_alive_at(clock::instant() + STANDS_STILL_AFTER));

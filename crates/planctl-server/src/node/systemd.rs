@@ -12,7 +12,9 @@ pub(crate) fn is_ready() {
 
 /// Says that the loops turn; a daemon that does not say so for long is killed and started again.
 pub(crate) fn is_alive(health: &Health) {
-    let status = match health.view().state {
+    let view = health.view();
+    let status = match view.state {
+        DaemonState::Degraded if view.database_full_since.is_some() => "the disk of the database is full",
         DaemonState::Degraded => "the database is away",
         DaemonState::Starting | DaemonState::Running | DaemonState::Stopping => "running",
     };

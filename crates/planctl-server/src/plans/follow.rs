@@ -214,6 +214,12 @@ fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
             help: "make a plan of it that ends with .json, and let that follow".to_owned(),
         });
     }
+    if !written.is_compared {
+        return Err(ServiceError::Invalid {
+            what: format!("the plan {next} of the library has errors"),
+            help: "mend it, or make a plan of it and let that follow".to_owned(),
+        });
+    }
     let folder = workspace.join(FOLDER);
     let source = Source::new(format!("{next}.md"), written.text);
     let text = instantiate(&source, None, "orchestrator", Some(&Placement::made_of(next)));

@@ -50,9 +50,7 @@ impl Services {
     /// Returns the open ask of a run whose answer may be another text.
     async fn ask_for_revision(&self, run: &RunRow) -> Result<Option<AskRow>, ServiceError> {
         let asks = self.store.asks(Some(run.id), None).await?;
-        let takes_text = |ask: &AskRow| {
-            ask.ask.kind.answers_for_failure(ask.ask.failure.as_deref()).contains(&Answer::Revise.word())
-        };
+        let takes_text = |ask: &AskRow| ask.ask.kind.answers().contains(&Answer::Revise.word());
         Ok(asks.into_iter().find(takes_text))
     }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use planctl_api::Next;
 use planctl_api::wire::Decided;
 use planctl_api::wire::calls::ResumeCall;
+use planctl_api::{Next, Starting};
 use planctl_config::Agent;
 use planctl_engine::{Decision, End, NodeId, RunId, RunStatus};
 use planctl_store::{RunRow, StoreError};
@@ -88,7 +88,7 @@ impl Services {
             }),
             RunStatus::Ended { end: End::Done | End::Cancelled } => Err(ServiceError::Conflict {
                 what: format!("resume {}: it is over", row.name),
-                next: again(&row)?,
+                next: start(&row, Starting::Again)?,
             }),
         }
     }
@@ -156,7 +156,7 @@ impl Services {
     /// [`ServiceError::Conflict`] where it is over already, and those of the store.
     pub async fn cancel(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
         let row = self.store.run(run).await?;
-        let again = again(&row)?;
+        let again = start(&row, Starting::Again)?;
         let repeated = match row.head.status {
             RunStatus::Ended { end: End::Cancelled } => true,
             RunStatus::Ended { .. } => {
@@ -218,7 +218,7 @@ impl Services {
                     "resume {}: its approval no longer holds, and {} is not the text any more that it runs",
                     run.name, run.plan_path
                 ),
-                next: Next::start(&run.plan_path),
+                next: start(run, Starting::Usual)?,
             }),
             None => Err(ServiceError::Conflict {
                 what: format!("resume {}: its approval no longer holds", run.name),
@@ -272,10 +272,10 @@ impl Services {
     }
 }
 
-/// Returns the step that starts another run of a run's plan, with the same worker.
-fn again(run: &RunRow) -> Result<Next, ServiceError> {
+/// Returns the step that starts a run of a run's plan, with the same worker.
+fn start(run: &RunRow, how: Starting) -> Result<Next, ServiceError> {
     let worker = RunSettings::of(run)?.worker.map(|worker| worker.to_string());
-    Ok(Next::start_again_with(&run.plan_path, worker))
+    Ok(Next::StartRun { plan: run.plan_path.clone(), how, worker })
 }
 
 fn already_over(run: &RunRow) -> ServiceError {

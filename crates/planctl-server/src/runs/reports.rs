@@ -1,13 +1,13 @@
 //! Reports about a run: SALUTE, its traversal, the context of an agent, the reason for a step, the audit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planctl_api::wire::{
-    AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, Paged, SaluteView,
-    StepState, StepView, TraversalView, WhyView, moment,
+    AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ChoiceView, ContextView, Paged,
+    SaluteView, StepState, StepView, TraversalView, WhyView, moment,
 };
-use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, hex};
+use planctl_engine::{Fact, Graph, Node, NodeId, NodeKind, Record, RunId, Timestamp, hex};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, RunRow, Said, StoreError, WantedRuns};
@@ -137,6 +137,10 @@ impl Services {
                 choices.push(branches::choice_view(seq, choice));
             }
         }
+        let came = !because.is_empty();
+        if !came {
+            (because, choices) = self.ways_past(run, &shown.graph, node).await?;
+        }
         let none = Record::default();
         let record = shown.view.records.get(&node.id).unwrap_or(&none);
         let step = shown.step(node.step().unwrap_or(0), node, record);
@@ -147,11 +151,41 @@ impl Services {
             run: row.name.clone(),
             step,
             intent,
+            is_gone_past: !came && !because.is_empty(),
             because,
             attempts: attempts.summaries(),
             choices,
             next,
         })
+    }
+
+    /// Returns the ways that the decisions before a node took, to which the run never came.
+    async fn ways_past(
+        &self,
+        run: RunId,
+        graph: &Graph,
+        node: &Node,
+    ) -> Result<(Vec<BecauseView>, Vec<ChoiceView>), ServiceError> {
+        let (mut because, mut choices) = (Vec::new(), Vec::new());
+        let leads_here = graph.edges().iter().filter(|edge| edge.to == node.id).map(|edge| &edge.from);
+        let decides =
+            |from: &&NodeId| matches!(graph.node(from).map(|node| &node.kind), Some(NodeKind::Decision(_)));
+        for from in leads_here.filter(decides).collect::<BTreeSet<_>>() {
+            let mut lines = self.history_of(run, Some(from));
+            while let Some(line) = lines.next().await? {
+                let Said::Fact(fact) = &line.said else { continue };
+                if !matches!(&**fact, Fact::EdgeFollowed { from: left, .. } if left == from) {
+                    continue;
+                }
+                let seq = u64::try_from(line.seq).unwrap_or(0);
+                let text = planctl_view::sentence(graph, fact);
+                because.push(BecauseView { seq, at: moment(line.at), attempt: None, text });
+                choices.extend(
+                    planctl_view::choice(graph, fact).map(|choice| branches::choice_view(seq, choice)),
+                );
+            }
+        }
+        Ok((because, choices))
     }
 
     /// Returns the piece of a goal that a step serves, as its plan says. A plan's text is parsed once.

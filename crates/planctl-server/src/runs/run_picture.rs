@@ -100,5 +100,12 @@ impl Shown {
 
 /// Shows a node that is no step, and was entered.
 fn entered(state: StepState, visits: u32, node: &Node, kind: String) -> PassageView {
-    PassageView { node: node.id.as_str().to_owned(), kind, title: node.title.clone(), state, visits }
+    PassageView {
+        node: node.id.as_str().to_owned(),
+        kind,
+        title: node.title.clone(),
+        state,
+        visits,
+        leaves_out: false,
+    }
 }

@@ -163,6 +163,7 @@ impl Shown {
         };
         let has_gate = verdict.is_some();
         let before = rehearsal_view(record);
+        let within = self.within.get(&node.id);
         StepView {
             number,
             title: node.title.clone(),
@@ -181,13 +182,17 @@ impl Shown {
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
             isolation: has_gate.then(|| self.settings.isolation.to_string()),
             failure: failure.filter(|_| state != StepState::Passed).map(failure_line),
-            run: self.within.get(&node.id).map(|inner| inner.name.clone()),
+            run: within.map(|inner| inner.name.clone()),
             lock: item
                 .and_then(|item| self.locks.iter().find(|lock| lock.item == item.id))
                 .map(|lock| LockView { name: lock.lock.clone(), run: lock.run.clone() }),
             trouble: self.troubles.get(&node.id).filter(|_| state == StepState::Resting).cloned(),
             spent: SpentView::from(tally.spent),
-            since: item.map(|item| moment(item.claimed_at.unwrap_or(item.available_at))),
+            // The item of a plan within is put off until its run moves.
+            since: item.map(|item| {
+                let out_at = if within.is_some() { item.created_at } else { item.available_at };
+                moment(item.claimed_at.unwrap_or(out_at))
+            }),
         }
     }
 
@@ -237,6 +242,8 @@ impl Shown {
                 title: shown.title,
                 state: shown.state,
                 visits: shown.visits,
+                leaves_out: merges_worktrees(&self.graph, node)
+                    && matches!(shown.state, StepState::Skipped | StepState::Waived),
             }
         });
         passages.collect()
@@ -474,6 +481,11 @@ pub(super) fn named<'g>(graph: &'g Graph, given: &str) -> Option<&'g Node> {
         };
         titled(&|title| title == given).or_else(|| titled(&|title| title.starts_with(&given)))
     })
+}
+
+/// Says whether branches that worked in worktrees of their own are merged at a node.
+pub(super) fn merges_worktrees(graph: &Graph, node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Join(_)) && graph.forks_or_merges_worktrees(&node.id)
 }
 
 /// Finds the step of a run's graph that is meant.

@@ -8,7 +8,7 @@ use planctl_engine::{
 use planctl_store::{RunRow, Said, StoreError, Unproved};
 
 use crate::node::services::Services;
-use crate::runs::shown::Shown;
+use crate::runs::shown::{Shown, merges_worktrees};
 
 /// Among how many of the last lines of its history stands what ended a run; facts that followed from it come after.
 const LAST_LINES: i64 = 50;
@@ -21,7 +21,8 @@ impl Services {
             return Ok(shown.reason(self.ended_by(row).await?));
         }
         let (observable, judged) = (observable(&shown.graph), judged_alone(&shown.graph));
-        let unproved = self.store.count_unproved(row.id, &observable, &judged).await?;
+        let joins = names(shown.graph.nodes().iter().filter(|node| merges_worktrees(&shown.graph, node)));
+        let unproved = self.store.count_unproved(row.id, &observable, &judged, &joins).await?;
         Ok(Some(done_line(row.head.settled, unproved)))
     }
 }
@@ -92,5 +93,10 @@ fn done_line(settled: Outcomes, unproved: Unproved) -> String {
     ];
     let said = parts.into_iter().filter(|(count, _)| *count > 0);
     let said: String = said.map(|(count, how)| format!(", of which {count} {how}")).collect();
-    planctl_view::outcomes_line(settled) + &said
+    let left_out = match unproved.unmerged {
+        0 => "",
+        1 => "; without what the branches of a join did",
+        _ => "; without what the branches of several joins did",
+    };
+    planctl_view::outcomes_line(settled) + &said + left_out
 }

@@ -8,7 +8,7 @@ use planctl_glob::{Glob, is_glob};
 use planctl_harness::{
     Baseline, ENTRIES_MAX, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, list_files,
 };
-use planctl_lang::Look;
+use planctl_lang::{Look, NamedFiles};
 
 /// Takes the baseline of a plan: the files that decide its contracts and that its workers may not change, and the files that
 /// a step `protects`.
@@ -42,6 +42,11 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path, plan_file: &Path) -> Re
         baseline.note_plan(&plan.path);
     }
     Ok(baseline)
+}
+
+/// Returns the files of a workspace that a command names, by what it does with them.
+pub fn named_files(command: &str, workspace: &Path) -> NamedFiles {
+    planctl_lang::named_files(command, &Workspace(workspace))
 }
 
 /// The largest file of a tool that is read to see what it runs.

@@ -112,8 +112,13 @@ impl Model {
             Answer::Skip => {
                 matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
             }
-            Answer::Waive | Answer::Reassign { .. } => {
-                matches!(kind, AskKind::Escalation | AskKind::Question)
+            Answer::Waive => {
+                let merges_or_parts = self.graph.forks_or_merges_worktrees(&node);
+                matches!(kind, AskKind::Escalation | AskKind::Question) && !merges_or_parts
+            }
+            Answer::Reassign { .. } => {
+                let is_task = matches!(self.kind(&node), NodeKind::Task(_));
+                matches!(kind, AskKind::Escalation | AskKind::Question) && is_task
             }
         };
         if fits { Ok((node, kind)) } else { Err(No) }

@@ -123,6 +123,9 @@ impl Cluster {
             let owner = lock_owner(&layout).map_or_else(|| "unknown".to_owned(), |pid| pid.to_string());
             return Err(ClusterError::InUse { pg_dir: layout.pg_dir, owner });
         }
+        if data::made(&layout).is_some() {
+            fs::remove_file(layout.made()).at("remove", &layout.made())?;
+        }
         while let Some(major) = layout.existing_major() {
             let data = layout.data_dir(major);
             if let Some(pid) = postmaster(&data)

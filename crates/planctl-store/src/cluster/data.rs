@@ -44,6 +44,21 @@ pub(crate) fn create(layout: &Layout, binaries: &Binaries, identity: &Identity) 
     sync(&layout.pg_dir)
 }
 
+/// Notes that there are data, so that they are missed.
+pub(crate) fn note_made(layout: &Layout, major: u32) -> Result<(), ClusterError> {
+    let path = layout.made();
+    if made(layout) == Some(major) {
+        Ok(())
+    } else {
+        fs::write(&path, format!("{major}\n")).at("write", &path)
+    }
+}
+
+/// Returns the major version of the data that were noted.
+pub(crate) fn made(layout: &Layout) -> Option<u32> {
+    fs::read_to_string(layout.made()).ok()?.trim().parse().ok()
+}
+
 /// Removes what an interrupted first run or reset left; the caller holds the cluster's lock.
 pub(crate) fn remove_leftovers(layout: &Layout) -> Result<(), ClusterError> {
     for entry in fs::read_dir(&layout.pg_dir).at("read", &layout.pg_dir)? {

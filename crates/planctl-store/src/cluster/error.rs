@@ -114,6 +114,17 @@ pub enum ClusterError {
         found: String,
     },
 
+    /// The data were here and are gone: a new cluster in their place would look as if there had never been a run.
+    #[error(
+        "find the data of the private Postgres, which were in {}\n\
+         help: put them back, or mount their disk; or begin anew, without them: planctl db reset",
+        data.display()
+    )]
+    DataGone {
+        /// The data directory.
+        data: PathBuf,
+    },
+
     /// A package to install is broken or not what it says.
     #[error("install Postgres from {}: {reason}", path.display())]
     BadPackage {
@@ -186,6 +197,25 @@ pub enum ClusterError {
     /// The handle was dropped while the cluster was coming up.
     #[error("wait for the private Postgres: it was given up")]
     Abandoned,
+}
+
+impl ClusterError {
+    /// Returns its first line.
+    pub(crate) fn first_line(&self) -> String {
+        self.to_string().lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// Returns it in one line, with what a server that did not come up said of it.
+    pub(crate) fn in_short(&self) -> String {
+        let first = self.first_line();
+        let ClusterError::StartFailed { tail, .. } = self else { return first };
+        let cause =
+            tail.lines().rev().find_map(|line| line.split_once("FATAL:").or(line.split_once("PANIC:")));
+        match cause {
+            Some((_, cause)) => format!("{first} {}", cause.trim()),
+            None => first,
+        }
+    }
 }
 
 /// Says what to do where the files are somebody else's.

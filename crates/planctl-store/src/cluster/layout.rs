@@ -114,6 +114,11 @@ impl Layout {
         self.pg_dir.join("watcher.lock")
     }
 
+    /// Returns the note of which major version there were data, since the last reset.
+    pub(crate) fn made(&self) -> PathBuf {
+        self.pg_dir.join("made")
+    }
+
     /// Returns the server's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.pg_dir.join("postgres.log")

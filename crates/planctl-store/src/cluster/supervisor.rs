@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -24,6 +24,7 @@ use super::server::{
 };
 use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
+use crate::mutex::lock;
 
 /// How often those who are not the owner try the lock, and the first pause before a server that ended is started again.
 const WATCH: Duration = Duration::from_millis(25);
@@ -66,6 +67,22 @@ struct Tenure {
     since: Instant,
 }
 
+/// How the thread gets on, for the process that it works for.
+#[derive(Debug, Default)]
+pub(crate) struct SupervisorState {
+    /// This process runs the server.
+    pub(crate) owns: AtomicBool,
+    /// Why it can't bring the server back, in one line.
+    pub(crate) trouble: Mutex<Option<String>>,
+}
+
+impl SupervisorState {
+    /// Returns the trouble that was known before.
+    fn note_trouble(&self, words: Option<String>) -> Option<String> {
+        std::mem::replace(&mut *lock(&self.trouble), words)
+    }
+}
+
 /// Tells the thread that this process leaves.
 #[derive(Debug)]
 pub(crate) struct Leaving {
@@ -95,7 +112,7 @@ pub(crate) struct Supervisor {
     options: ClusterOptions,
     layout: Layout,
     leaving: Arc<Leaving>,
-    owns: Arc<AtomicBool>,
+    state: Arc<SupervisorState>,
 }
 
 impl Supervisor {
@@ -103,9 +120,9 @@ impl Supervisor {
         options: ClusterOptions,
         layout: Layout,
         leaving: Arc<Leaving>,
-        owns: Arc<AtomicBool>,
+        state: Arc<SupervisorState>,
     ) -> Supervisor {
-        Supervisor { options, layout, leaving, owns }
+        Supervisor { options, layout, leaving, state }
     }
 
     /// Attaches, reports the result, and keeps the cluster up until this process leaves.
@@ -149,7 +166,7 @@ impl Supervisor {
         loop {
             if let Some(lock) = self.try_lock()? {
                 let (server, attached) = self.take_over()?;
-                self.owns.store(true, Ordering::Release);
+                self.state.owns.store(true, Ordering::Release);
                 return Ok((Membership::Owner(Tenure { lock, server, since: Instant::now() }), attached));
             }
             let may_wait = if let Some(major) = self.layout.existing_major() {
@@ -221,18 +238,29 @@ impl Supervisor {
     fn try_take_over(&self, lock: File, pause: &mut Duration) -> Membership {
         match self.take_over() {
             Ok((server, _)) => {
-                self.owns.store(true, Ordering::Release);
+                self.state.owns.store(true, Ordering::Release);
+                self.state.note_trouble(None);
                 Membership::Owner(Tenure { lock, server, since: Instant::now() })
             }
             Err(error) => {
                 drop(lock);
-                self.owns.store(false, Ordering::Release);
+                self.state.owns.store(false, Ordering::Release);
                 if !matches!(error, ClusterError::Abandoned) {
-                    tracing::warn!(%error, "could not bring the private Postgres back; trying again");
+                    self.say_trouble(&error);
                 }
                 self.back_off(pause);
                 Membership::Guest
             }
+        }
+    }
+
+    /// Says what keeps the server away, once for each kind of trouble: a server that does not come up says the like at each try.
+    fn say_trouble(&self, error: &ClusterError) {
+        let known = self.state.note_trouble(Some(error.in_short()));
+        if known.is_some_and(|known| known.starts_with(&error.first_line())) {
+            tracing::debug!(%error, "could not bring the private Postgres back; trying again");
+        } else {
+            tracing::warn!(%error, "could not bring the private Postgres back; trying again");
         }
     }
 
@@ -251,8 +279,13 @@ impl Supervisor {
             return Ok(adopted);
         }
         let binaries = Binaries::find(&self.options, &self.layout, &identity)?;
-        if self.layout.existing_major().is_none() {
-            data::create(&self.layout, &binaries, &identity)?;
+        match (self.layout.existing_major(), data::made(&self.layout)) {
+            (Some(major), _) => data::note_made(&self.layout, major)?,
+            (None, Some(major)) => return Err(ClusterError::DataGone { data: self.layout.data_dir(major) }),
+            (None, None) => {
+                data::create(&self.layout, &binaries, &identity)?;
+                data::note_made(&self.layout, binaries.major)?;
+            }
         }
         let endpoint = Endpoint { socket_dir: self.layout.make_socket_dir(&identity)? };
         let server = self.start(&binaries, &identity, &endpoint)?;

@@ -1,5 +1,7 @@
 //! Items whose lease ran out or whose holder is dead, and when to look again.
 
+use std::time::Duration;
+
 use planctl_engine::{At, ClockEvent, Event, ItemId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -27,6 +29,34 @@ pub(crate) const EXPIRED: &str =
 pub(crate) const HELD_BY: &str = leased_where!("i.host = $3 and i.instance = $4");
 
 pub(crate) const HOLDERS: &str = "select distinct boot, instance from items where state in ('leased', 'withdrawn') and own and host = $1 order by 1, 2";
+
+/// When a sweep has something to do, and the standing of all open runs and asks, which every transition changes.
+pub(crate) const STANDING: &str = "select \
+     exists (select from items where state in ('leased', 'withdrawn')) \
+       or exists (select from items where held_until is not null and state = 'ready') \
+       or exists (select from asks where closed_at is null and work -> 'ask' ->> 'kind' = 'day_budget') as has_work_out, \
+     (extract(epoch from least((select min(at) from timers), \
+       (select min(deadline_at) from asks where closed_at is null and deadline_at is not null)) \
+       - clock_timestamp()) * 1000000)::bigint as due_micros, \
+     (extract(epoch from least( \
+       (select min(available_at) from items where state = 'ready' and served_on is null and lane <> 'human'), \
+       (select min(available_at) from items where state = 'ready' and served_on is not null and lane <> 'human')) \
+       - clock_timestamp()) * 1000000)::bigint as claimable_micros, \
+     (select count(*) || '/' || coalesce(sum(seq), 0) from runs where ended_at is null) \
+       || '/' || (select count(*) from asks where closed_at is null) as open";
+
+/// Where everything stands, for a sweep that looks whether it has something to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Says that somebody holds a lease, or that a budget of a day holds something back: only a sweep tells what follows.
+    pub has_work_out: bool,
+    /// How long from now a timer fires or an ask runs out; zero where it is due.
+    pub due_in: Option<Duration>,
+    /// How long from now work can be claimed; zero where it can.
+    pub claimable_in: Option<Duration>,
+    /// The standing of all open runs and asks: another one after any transition.
+    pub open: String,
+}
 
 /// A lease that has run out, or whose holder is dead.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,6 +142,27 @@ impl Store {
         let except = stored_runs(except);
         let rows = repeated!(self, connection => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *connection))?;
         Expired::read_each(&rows, None)
+    }
+
+    /// Returns where everything stands.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn standing(&self) -> Result<Standing, StoreError> {
+        let row = repeated!(self, connection => sqlx::query(STANDING).fetch_one(&mut *connection))?;
+        let wait = |column: &str| {
+            let micros: Option<i64> = row.try_get(column)?;
+            Ok::<_, StoreError>(
+                micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
+            )
+        };
+        Ok(Standing {
+            has_work_out: row.try_get("has_work_out")?,
+            due_in: wait("due_micros")?,
+            claimable_in: wait("claimable_micros")?,
+            open: row.try_get("open")?,
+        })
     }
 
     /// Returns the leases of an instance on this host that the caller knows to be dead, but none of these runs, for a

@@ -1,6 +1,6 @@
 //! Finds the run that a person means.
 
-use planctl_engine::RunId;
+use planctl_engine::{End, RunId, RunStatus};
 use uuid::Uuid;
 
 use super::{RUN_LAST, RUN_LAST_IN, RUN_OF_PATH, RUNS_BEGINNING, RUNS_NAMED, RunRow};
@@ -11,8 +11,9 @@ use crate::store::Store;
 
 impl Store {
     /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a
-    /// name or id. `@last` is the newest run that a person began. It and paths are of the workspace where one is given; of runs with one name, which different
-    /// workspaces may have, that of the workspace is meant.
+    /// name or id: of several that begin so, the only one that is not over, else the only one that failed. `@last` is the newest run
+    /// that a person began. It and paths are of the workspace where one is given; of runs with one name, which different workspaces
+    /// may have, that of the workspace is meant.
     ///
     /// # Errors
     ///
@@ -66,7 +67,10 @@ impl Store {
             .bind(last)
             .bind(workspace.map(|workspace| workspace.0))
             .fetch_all(&mut *connection))?;
-        let found = rows.iter().map(RunRow::from_row).collect::<Result<Vec<_>, _>>()?;
+        let mut found = rows.iter().map(RunRow::from_row).collect::<Result<Vec<_>, _>>()?;
+        prefer(&mut found, |run| Some(run.workspace) == workspace);
+        prefer(&mut found, |run| !matches!(run.head.status, RunStatus::Ended { .. }));
+        prefer(&mut found, |run| run.head.status == RunStatus::Ended { end: End::Failed });
         if found.is_empty() { Err(missing()) } else { only_match(given, found, workspace) }
     }
 }
@@ -77,9 +81,7 @@ fn only_match(
     mut found: Vec<RunRow>,
     workspace: Option<WorkspaceId>,
 ) -> Result<RunRow, StoreError> {
-    if found.iter().any(|run| Some(run.workspace) == workspace) {
-        found.retain(|run| Some(run.workspace) == workspace);
-    }
+    prefer(&mut found, |run| Some(run.workspace) == workspace);
     let is_one_name = found.iter().all(|run| run.name == found[0].name);
     match <[RunRow; 1]>::try_from(found) {
         Ok([only]) => Ok(only),
@@ -94,6 +96,13 @@ fn only_match(
                 )
                 .collect(),
         }),
+    }
+}
+
+/// Leaves out the other runs, where a word may mean one of these.
+fn prefer(found: &mut Vec<RunRow>, is_meant: impl Fn(&RunRow) -> bool) {
+    if found.iter().any(&is_meant) {
+        found.retain(is_meant);
     }
 }
 

@@ -7,7 +7,8 @@ use planctl_store::testing::observe_server_time;
 use planctl_store::{PlanStatus, Proof, Records, Said, Settings, Store, StoreError, Token};
 
 use crate::world::{
-    HOST, World, await_locks, evaluated, hold_run, human, next_claim, person, reported, world,
+    HOST, World, await_locks, circular, evaluated, hold_run, human, next_claim, person, reported, world,
+    world_of,
 };
 
 #[tokio::test]
@@ -36,6 +37,34 @@ async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
         .map(|moved| moved.to.word())
         .collect();
     assert_eq!(moves, ["verified", "approved", "in-progress", "done"]);
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn what_follows_before_a_node_is_entered_again_is_of_the_visit_before() {
+    let world = world_of(circular()).await;
+    let run = world.begun().await;
+    world.step(run.id, 1).await;
+    world.step(run.id, 1).await;
+    world.step(run.id, 0).await;
+    let lines = world.store.history(run.id, 0, 100).await.unwrap();
+    let told = lines.iter().filter(|line| line.node == Some(NodeId::from("1")));
+    let told: Vec<_> = told
+        .filter(|line| ["node_entered", "node_verified", "node_settled"].contains(&line.name.as_str()))
+        .map(|line| (line.name.as_str(), line.visit, line.attempt))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("node_entered", Some(1), Some(1)),
+            ("node_verified", Some(1), Some(1)),
+            ("node_verified", Some(1), Some(2)),
+            ("node_settled", Some(1), Some(2)),
+            ("node_entered", Some(2), Some(3)),
+            ("node_verified", Some(2), Some(3)),
+            ("node_settled", Some(2), Some(3)),
+        ]
+    );
     world.assert_sound(run.id).await;
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_engine::{Decision, RunId, RunStatus};
-use planctl_store::{HistoryLine, Proof, Said, Store};
+use planctl_store::{HistoryLine, LeftRun, Proof, Said, Store};
 
 use crate::world::{HOST, World, human, person, reported, world};
 
@@ -57,6 +57,32 @@ async fn p73_a_process_that_begins_to_work_takes_off_the_time_in_which_none_did(
     assert!(shown.time_spent() < A_MINUTE, "{:?}", shown.time_spent());
     assert_eq!(times_unattended(&later, &world, run).await, 1);
     later.close().await;
+}
+
+#[tokio::test]
+async fn p73_the_clock_of_a_run_stands_still_at_once_where_its_process_says_that_it_leaves() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    let ids = |left: &[LeftRun]| left.iter().map(|left| left.run).collect::<Vec<_>>();
+    world.store.attend(HOST, None).await.unwrap();
+    world.store.attend(HOST, Some(&[run])).await.unwrap();
+    assert_eq!(world.store.leave("another host", None).await.unwrap(), []);
+    assert_eq!(world.store.leave(HOST, None).await.unwrap(), [], "another process works on it");
+    let left = world.store.leave(HOST, Some(&[run])).await.unwrap();
+    assert_eq!(ids(&left), [run]);
+    world.store.apply(run, &left[0].event(), &Proof::Clock, None).await.unwrap();
+    let counted = world.store.run(run).await.unwrap().time_spent();
+    assert!(counted > Duration::ZERO, "all of the time up to here counts");
+    assert_eq!(world.store.run(run).await.unwrap().time_spent(), counted);
+
+    // A process takes the run up at once.
+    let left = world.store.left_runs(HOST, Some(&[run])).await.unwrap();
+    assert_eq!(ids(&left), [run]);
+    world.store.apply(run, &left[0].event(), &Proof::Clock, None).await.unwrap();
+    assert_eq!(world.store.run(run).await.unwrap().head.spent.time, counted);
+    world.store.attend(HOST, Some(&[run])).await.unwrap();
+    assert!(world.store.run(run).await.unwrap().time_spent() > counted);
+    assert_eq!(times_unattended(&world.store, &world, run).await, 2);
 }
 
 #[tokio::test]

@@ -33,6 +33,40 @@ async fn p12_terminated_backends_are_replaced_and_the_run_goes_on() {
     world.assert_sound(run.id).await;
 }
 
+/// A table takes no row in, as where its disk is full; what needs no room is answered.
+#[tokio::test]
+async fn p12_a_full_disk_is_known_by_what_it_keeps_back_until_there_is_room() {
+    let world = world(1).await;
+    let run = world.begun().await;
+    let work = world.claim(run.id, "me").await.unwrap();
+    let mut aside = world.aside().await;
+    aside
+        .execute(
+            "create function full_disk() returns trigger language plpgsql as $$ begin \
+               raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$; \
+             create trigger full_disk before insert on history for each row execute function full_disk()",
+        )
+        .await
+        .unwrap();
+    assert_eq!(world.store.full_disk().await, None, "nothing has met it");
+    let store = world.store.clone();
+    let applying = tokio::spawn(async move {
+        store
+            .apply(run.id, &reported(&work.item.at), &work.proof(), None)
+            .await
+            .map(|applied| applied.duplicate)
+    });
+    await_that(async || {
+        let words = world.store.full_disk().await;
+        words.is_some_and(|words| words == "could not extend file: No space left on device")
+    })
+    .await;
+    aside.execute("drop trigger full_disk on history").await.unwrap();
+    assert!(!applying.await.unwrap().unwrap(), "it was applied once there was room");
+    await_that(async || world.store.full_disk().await.is_none()).await;
+    world.assert_sound(run.id).await;
+}
+
 /// The trigger ends the backend from within the statement, after it has written and before it commits.
 #[tokio::test]
 async fn p2_a_connection_lost_before_the_commit_is_applied_once_by_the_retry() {

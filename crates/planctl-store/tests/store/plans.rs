@@ -123,6 +123,18 @@ async fn runs_are_found_by_what_people_type() {
         matches!(&ambiguous, Err(StoreError::Ambiguous { candidates, .. }) if candidates.len() == 2),
         "{ambiguous:?}"
     );
+    // Of several the only one that goes on is meant, and where none does, the only one that failed.
+    let cancel = async |run| {
+        world.store.apply(run, &human(Decision::Cancel), &person(None), None).await.unwrap();
+    };
+    cancel(second.id).await;
+    assert_eq!(find("fix-a").await.unwrap(), "fix-auth-1");
+    cancel(first.id).await;
+    assert!(matches!(find("fix-a").await, Err(StoreError::Ambiguous { .. })));
+    let mut aside = world.aside().await;
+    let failed = "update runs set head = jsonb_set(head::jsonb, '{status,end}', '\"failed\"')::json where name = 'fix-auth-1'";
+    sqlx::query(failed).execute(&mut aside).await.unwrap();
+    assert_eq!(find("fix-a").await.unwrap(), "fix-auth-1");
     for nothing in ["nope", "", "%", "fix_auth-1", "'; drop table runs"] {
         let outcome = find(nothing).await;
         assert!(matches!(outcome, Err(StoreError::NotFound { .. })), "{nothing}: {outcome:?}");

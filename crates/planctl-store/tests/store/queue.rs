@@ -601,6 +601,35 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
 }
 
 #[tokio::test]
+async fn one_look_tells_whether_something_is_to_be_swept_and_whether_anything_moved() {
+    let world = world(1).await;
+    let empty = world.store.standing().await.unwrap();
+    assert_eq!((empty.has_work_out, empty.due_in, empty.claimable_in), (false, None, None));
+    let run = world.begun().await;
+    let begun = world.store.standing().await.unwrap();
+    assert_eq!((begun.has_work_out, begun.claimable_in), (false, Some(Duration::ZERO)));
+    assert_ne!(begun.open, empty.open);
+    let work = world.claim(run.id, "me").await.unwrap();
+    let claimed = world.store.standing().await.unwrap();
+    assert_eq!((claimed.has_work_out, claimed.claimable_in), (true, None));
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await.unwrap();
+    assert_ne!(world.store.standing().await.unwrap().open, begun.open);
+
+    let mut aside = world.aside().await;
+    sqlx::raw_sql("delete from timers; insert into timers (run, timer, at) select id, 'run', clock_timestamp() + interval '1 hour' from runs")
+        .execute(&mut aside)
+        .await
+        .unwrap();
+    let due_in = world.store.standing().await.unwrap().due_in.unwrap();
+    assert!(due_in > SOON && due_in <= Duration::from_secs(3600), "{due_in:?}");
+    sqlx::raw_sql("update timers set at = clock_timestamp() - interval '1 second'")
+        .execute(&mut aside)
+        .await
+        .unwrap();
+    assert_eq!(world.store.standing().await.unwrap().due_in, Some(Duration::ZERO));
+}
+
+#[tokio::test]
 async fn of_eight_that_want_crossing_locks_at_once_no_two_have_one() {
     let world = world(1).await;
     let mut runs = Vec::new();

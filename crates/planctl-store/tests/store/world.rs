@@ -59,6 +59,29 @@ pub fn linear_with(steps: u32, budget: Budget, red_first: RedFirst) -> Graph {
     .unwrap()
 }
 
+/// A step to which its last failure leads back.
+pub fn circular() -> Graph {
+    let nodes = vec![
+        node("start", NodeKind::Start),
+        node("1", NodeKind::Task(Box::new(task(1, RedFirst::Off)))),
+        node("done", NodeKind::Exit { success: true }),
+    ];
+    let edges =
+        vec![edge("start", "1", On::Success), edge("1", "done", On::Success), edge("1", "1", On::Exhaust)];
+    Graph::new(GraphParts {
+        title: "a circle".to_owned(),
+        start: "start".into(),
+        nodes,
+        edges,
+        budget: Budget::default(),
+        limits: Limits::default(),
+        priority: Priority::Normal,
+        goals: Vec::new(),
+        context: BTreeMap::new(),
+    })
+    .unwrap()
+}
+
 fn node(id: &str, kind: NodeKind) -> Node {
     Node::new(id, id, kind)
 }

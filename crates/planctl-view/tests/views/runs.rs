@@ -152,6 +152,9 @@ fn a_way_back_that_an_unmet_goal_asks_for_stands_alone() {
     let back = facts.iter().filter_map(|fact| planctl_view::choice(&graph, fact)).next_back().unwrap();
     assert_eq!((back.to.as_str(), back.looked.len(), back.looked[0].result.word()), ("a", 1, "taken"));
     assert!(planctl_view::choice(&graph, &Fact::PlanActivated { resumed: false }).is_none());
+    let said: Vec<String> = facts.iter().map(|fact| planctl_view::sentence(&graph, fact)).collect();
+    let back = "a goal of the run was not met, so the run went to step 1 \"a\"";
+    assert!(said.iter().any(|line| line == back), "{said:#?}");
 }
 
 #[track_caller]

@@ -82,7 +82,7 @@ pub struct GuardArgs {
     /// The shell command that must succeed before a session may stop as done
     #[arg(required = true, value_name = "SHELL-COMMAND")]
     pub line: Option<String>,
-    /// Only where a file that matches changed; may be repeated
+    /// Only where a file that matches changed, and of the files that the command names, such a file is the work; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub paths: Vec<String>,
     /// The command of `planctl guard`.

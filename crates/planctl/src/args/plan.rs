@@ -31,6 +31,9 @@ pub enum PlanCommand {
         /// The plan to write [default: plans/TITLE.md]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Of a file of Task Master, the tag whose tasks become steps [default: master, or its only tag]
+        #[arg(long)]
+        tag: Option<String>,
     },
     /// Drafts a plan from a goal with a model or an agent; approves and runs nothing
     #[command(before_help = "Examples:
@@ -63,7 +66,7 @@ pub enum PlanVerb {
   planctl new --from bugfix_workflow             a plan of the library
   planctl new --list                             lists the templates and the plans of the library")]
     New {
-        /// The plan to write [default: plans/TITLE.md]
+        /// The plan to write; a name alone is one in `plans` of the workspace [default: plans/TITLE.md there]
         file: Option<PathBuf>,
         /// The template, and the values of its head.
         #[command(flatten)]
@@ -100,7 +103,7 @@ pub enum PlanVerb {
 
 The new layout has a new digest, so an approval of the old one no longer holds.")]
     Fmt {
-        /// The plans; `-` is standard input, which is written to standard output
+        /// The plans, by their files or names; `-` is standard input, which is written to standard output
         #[arg(required = true, value_name = "FILE", add = completing::plan())]
         files: Vec<PathBuf>,
         /// Write nothing; name the plans that differ (with -v, each line), and exit 1 if any does
@@ -109,7 +112,7 @@ The new layout has a new digest, so an approval of the old one no longer holds."
     },
     /// Shows what would run: steps, roles, contracts, budget; -v adds the defaults that apply
     Show {
-        /// The plan's path; or a run, to show its plan as it was approved [default: @last]
+        /// The plan, by its file or name; or a run, to show its plan as it was approved [default: @last]
         #[arg(value_name = "FILE|RUN", add = completing::plan_or_run())]
         plan: Option<String>,
         /// Only this step
@@ -123,7 +126,7 @@ The new layout has a new digest, so an approval of the old one no longer holds."
   planctl diff plans/fix.md --since 9f2c41 --until fix-3    between two kept revisions
   planctl diff plans/fix.md --text               line by line")]
     Diff {
-        /// The plan
+        /// The plan, by its file or name
         #[arg(add = completing::plan())]
         file: PathBuf,
         /// The older text: `approved`, `run`, a run's name, or the beginning of a revision's digest
@@ -148,7 +151,7 @@ The new layout has a new digest, so an approval of the old one no longer holds."
   planctl approve                                the only ask that waits for an approval
   planctl approve --all --run fix-3              every ask of a run that waits for one")]
     Approve {
-        /// Plans, or numbers of asks [default: the only ask that waits for an approval]
+        /// Plans by their files or names, or numbers of asks [default: the only ask that waits for an approval]
         #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask(), conflicts_with = "all")]
         what: Vec<String>,
         /// Every ask of a run that waits for an approval, each recorded separately in the run's history
@@ -169,7 +172,7 @@ The new layout has a new digest, so an approval of the old one no longer holds."
     },
     /// Rejects plans, which become drafts again; or answers asks with `reject`
     Reject {
-        /// Plans, or numbers of asks [default: the only ask that waits for an approval]
+        /// Plans by their files or names, or numbers of asks [default: the only ask that waits for an approval]
         #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask())]
         what: Vec<String>,
         /// Why
@@ -185,7 +188,7 @@ The new layout has a new digest, so an approval of the old one no longer holds."
 In a template {item}, {n} (the step's number), {index} and {count} are filled in; in a contract
 items are quoted as the shell needs it, so write {item} without quotes.")]
     Expand {
-        /// The plan
+        /// The plan, by its file or name
         #[arg(add = completing::plan())]
         file: PathBuf,
         /// The items, and where the result is written.
@@ -197,7 +200,7 @@ items are quoted as the shell needs it, so write {item} without quotes.")]
 /// The plan to edit, and the approval of the result.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EditArgs {
-    /// A plan's file, a run, or the number of an ask [default: the only ask that waits for you]
+    /// A plan by its file or name, a run, or the number of an ask [default: the only ask that waits for you]
     #[arg(value_name = "FILE|RUN|ASK", add = completing::plan_or_run())]
     pub what: Option<String>,
     /// Approve what you saved without being asked; --yes never does
@@ -268,7 +271,7 @@ pub struct Fixing {
 /// The files to verify, and how.
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
-    /// The plans; `-` is standard input
+    /// The plans, by their files or names; `-` is standard input
     #[arg(required_unless_present = "explain", value_name = "FILE", add = completing::plan())]
     pub files: Vec<PathBuf>,
     /// The same as `planctl plan explain CODE`
@@ -374,7 +377,7 @@ pub struct DraftArgs {
 /// An agent's review of plans.
 #[derive(Args, Clone, Debug)]
 pub struct ReviewArgs {
-    /// The plans
+    /// The plans, by their files or names
     #[arg(required = true, value_name = "FILE", add = completing::plan())]
     pub files: Vec<PathBuf>,
     /// The role that reviews

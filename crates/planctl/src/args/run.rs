@@ -39,7 +39,7 @@ pub enum RunCommand {
     Ls(RunFilter),
     /// Shows one run: its steps, and what it waits for
     Show {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
     },
@@ -62,7 +62,7 @@ pub struct RunFilter {
 /// How a plan is run.
 #[derive(Args, Clone, Debug)]
 pub struct RunPlan {
-    /// The plan
+    /// The plan, by its file or name: `hello` for plans/hello.md (planctl help names)
     #[arg(add = completing::plan())]
     pub file: Option<PathBuf>,
     /// The plan, as tools name it that have no other argument
@@ -116,7 +116,7 @@ pub enum RunVerb {
   planctl status @last --json            one run, for programs
   planctl status @last --salute          one run, for its supervisor")]
     Status {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(add = completing::run())]
         run: Option<String>,
         /// Runs that are over, and those of other workspaces, too
@@ -137,7 +137,7 @@ pub enum RunVerb {
     },
     /// Follows a run live
     Watch {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// Exit 3 when a person is needed, instead of waiting
@@ -146,7 +146,7 @@ pub enum RunVerb {
     },
     /// Shows the reports of workers and the output of contracts
     Logs {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// Only this step
@@ -178,7 +178,7 @@ pub enum RunVerb {
   planctl events fix-auth-3 --json -f | jq .event"
     )]
     Events {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// The run, as it was named before it became an argument
@@ -204,7 +204,7 @@ pub enum RunVerb {
   planctl why fix-3 2         the same of a run by its name
   planctl why fix-3 Commit    the same by a step's title, or a node's name")]
     Why {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// The step's number or title, or a node's name [default: the one that holds the run]
@@ -212,7 +212,7 @@ pub enum RunVerb {
     },
     /// Stops a run until it is resumed, or another revision of its plan is approved
     Pause {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// Why
@@ -221,7 +221,7 @@ pub enum RunVerb {
     },
     /// Continues a run where it stands
     Resume {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path [default: the newest, or the one that it waits for]
+        /// The run: its name, the beginning of it, `@last`, or its plan [default: the newest, or the one that it waits for]
         #[arg(add = completing::run())]
         run: Option<String>,
         /// The agent that serves every role from here on.
@@ -236,9 +236,9 @@ pub enum RunVerb {
         /// Try the contracts of passed steps again, in a copy of the workspace; continue at the first step that fails its contract
         #[arg(long)]
         recheck: bool,
-        /// Do this step anew, which passed, with all that follows it; the run must have failed or be paused
+        /// Do this step anew, which passed (its number or title, or a node's name), with all that follows it; the run must have failed or be paused
         #[arg(long, value_name = "STEP", conflicts_with = "recheck")]
-        from: Option<u32>,
+        from: Option<String>,
     },
     /// Ends runs for good
     Cancel {
@@ -252,7 +252,7 @@ pub enum RunVerb {
     /// Acknowledges failed runs: they stay as they are, and nobody is reminded of them
     #[command(visible_alias = "ack")]
     Acknowledge {
-        /// The runs: names, beginnings of names, `@last`, or plans' paths
+        /// The runs: names, beginnings of names, `@last`, or their plans
         #[arg(value_name = "RUN", required = true, add = completing::run())]
         runs: Vec<String>,
         /// Why
@@ -261,7 +261,7 @@ pub enum RunVerb {
     },
     /// Checks the history: gap-free, hash chain intact, states follow from it
     Audit {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path; or a bundle that `export` wrote (FILE.jsonl),
+        /// The run: its name, the beginning of it, `@last`, or its plan; or a bundle that `export` wrote (FILE.jsonl),
         /// which needs no database [default: all runs]
         #[arg(add = completing::run())]
         run: Option<String>,
@@ -275,7 +275,7 @@ pub enum RunVerb {
 planctl itself uses its database, and never reads either of them back.",
         group(clap::ArgGroup::new("form").required(true).args(["to", "bundle"])))]
     Export {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// The folder, which must not exist yet
@@ -291,7 +291,7 @@ planctl itself uses its database, and never reads either of them back.",
   planctl context @last --format compact      a line for each step
   planctl context @last --format workflow     the path so far, and what comes next")]
     Context {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        /// The run: its name, the beginning of it, `@last`, or its plan
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
     },

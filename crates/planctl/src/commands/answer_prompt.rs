@@ -14,6 +14,7 @@ use crate::amounts::{parse_cost, parse_time, parse_tokens};
 use crate::client::{self, Client, Handle};
 use crate::decide;
 use crate::failure::{Exit, Failure};
+use crate::next;
 use crate::progress::Progress;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 use crate::stop::Stop;
@@ -202,7 +203,7 @@ impl<'c> AnswerPrompt<'c> {
                     if client.ask(ask.id).await?.ask.answer.is_some() {
                         return closed(client, ask.id).await;
                     }
-                    show::say_failure(&failure);
+                    next::say_failure(&failure);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -337,18 +338,28 @@ impl<'c> AnswerPrompt<'c> {
 
 /// Returns the open asks of a run, and of the runs within it.
 pub async fn open_asks(client: &Client, handle: Handle) -> Result<Vec<AskView>, Failure> {
-    let (mut asks, mut runs) = (Vec::new(), vec![handle]);
-    while let Some(run) = runs.pop() {
+    let mut asks = Vec::new();
+    for run in with_those_within(client, handle).await? {
         asks.extend(client.asks(Some(run)).await?.asks);
+    }
+    asks.sort_by_key(|ask| ask.id);
+    Ok(asks)
+}
+
+/// Returns a run and those within it that are not over, each after the one that it is within.
+pub async fn with_those_within(client: &Client, handle: Handle) -> Result<Vec<Handle>, Failure> {
+    let mut runs = vec![handle];
+    let mut at = 0;
+    while let Some(run) = runs.get(at).copied() {
         let view = client.status(run).await?;
         for step in view.steps.iter().filter(|step| !step.state.is_settled()) {
             if let Some(inner) = &step.run {
                 runs.push(client.find_in(inner, &view.workspace).await?);
             }
         }
+        at += 1;
     }
-    asks.sort_by_key(|ask| ask.id);
-    Ok(asks)
+    Ok(runs)
 }
 
 /// Waits until an ask is answered or taken back.
@@ -459,11 +470,7 @@ mod tests {
             let words = kind.answers();
             let mut letters: Vec<char> =
                 ANSWER_KEYS.iter().filter(|key| words.contains(&key.word)).map(|key| key.letter).collect();
-            letters.extend(
-                ["allow", "restore", "edit"].map(|word| {
-                    ANSWER_KEYS.iter().find(|key| key.word == word).map_or(' ', |key| key.letter)
-                }),
-            );
+            letters.extend(ANSWER_KEYS.iter().filter(|key| key.word == "edit").map(|key| key.letter));
             let count = letters.len();
             letters.sort_unstable();
             letters.dedup();

@@ -14,7 +14,7 @@ use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::next;
-use crate::show::{self, BOLD, Cell, shell_word, styled};
+use crate::show::{self, BOLD, Cell, shell_word};
 
 use page::draw_page;
 
@@ -255,8 +255,28 @@ pub async fn approve_all_of(context: &Context, run: &str, given: &Approving) -> 
 
 async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {
     let client = Client::open(context).await?;
+    if ids.is_empty() {
+        refuse_number_alone(&client, word).await?;
+    }
     let ids = resolve_asks(&client, ids, Some(word.word())).await?;
     answer_all(context, &client, &ids, word, &Approving::with_note(note)).await
+}
+
+/// Refuses an answer in words that is the number of an open ask: the words were forgotten behind it.
+async fn refuse_number_alone(client: &Client, word: &Word) -> Result<(), Failure> {
+    let said = if let Word::Choose { option } = word {
+        option.as_str()
+    } else if let Word::Reassign { role } = word {
+        role.as_str()
+    } else {
+        return Ok(());
+    };
+    let asks = if client::is_number(said) { client.asks(None).await?.asks } else { Vec::new() };
+    if asks.iter().all(|ask| ask.id.to_string() != said) {
+        return Ok(());
+    }
+    let (word, what) = (word.word(), format!("{said} is the number of an ask, and no answer follows it"));
+    Err(Failure::usage(what).next(format!("planctl approvals {word} {said}{}", next::needs(word))))
 }
 
 async fn answer_all(
@@ -290,10 +310,10 @@ async fn answer_all(
         super::standing::next_of(&view)
     } else {
         let words = super::run::end::after_answer(&view, word);
-        Some(next::typed_here(&words, &view.workspace))
+        Some(next::typed_in(&words, &view.workspace))
     };
     if let Some(next) = next {
-        context.say(&format!("{} {next}", styled(BOLD, "next:")));
+        context.say(&next::line(&next));
     }
     Ok(exit)
 }

@@ -12,6 +12,7 @@ use super::export::creation_failure;
 use super::history::audited;
 use crate::client::{Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::show;
 
 /// The most bytes of a line that are read: more than any that planctl writes.
@@ -38,7 +39,7 @@ pub async fn write(context: &Context, run: &str, to: &Path) -> Answer {
     }
     let events = written?;
     context.say(&format!("wrote {name}: {events} events"));
-    context.say(&format!("next: planctl audit {}", show::shell_word(&to.display().to_string())));
+    context.say(&next::line(&format!("planctl audit {}", show::file_word(to))));
     Ok(Exit::Yes)
 }
 

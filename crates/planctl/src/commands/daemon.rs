@@ -24,8 +24,9 @@ use super::draft::of_page::PageDrafts;
 use crate::args::{AtOnce, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::secrecy;
-use crate::show::{self, BOLD, GOOD, styled};
+use crate::show::{self, GOOD, styled};
 use crate::stop::Stop;
 
 mod logs;
@@ -118,7 +119,7 @@ pub(super) fn options(
             PageDrafts(context.in_workspace(context.workspace())?),
             context.state_dir()?,
         )),
-        command: crate::next::words,
+        command: crate::next::words_elsewhere,
     })
 }
 
@@ -218,7 +219,7 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
             && info.pid == daemon.pid()
         {
             context.say(&format!("{} pid {} · log {}", styled(GOOD, "started"), info.pid, path.display()));
-            context.say(&format!("{} planctl daemon status", styled(BOLD, "next:")));
+            context.say(&next::line("planctl daemon status"));
             return Ok(Exit::Yes);
         }
         if let Ok(Some(status)) = daemon.ended() {

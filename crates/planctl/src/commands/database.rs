@@ -11,6 +11,7 @@ use super::Context;
 use crate::args::DbCommand;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::show::{self, CARE, styled};
 
 /// Does what was typed.
@@ -181,7 +182,7 @@ async fn restore(context: &Context, file: &Path) -> Answer {
         // Brings a backup of an earlier version up to date, and shows that it opens.
         Client::open(context).await?.close().await;
         context.say(&format!("restored from {shown}"));
-        context.say("next: planctl audit");
+        context.say(&next::line("planctl audit"));
         drop(database);
         return Ok(Exit::Yes);
     }

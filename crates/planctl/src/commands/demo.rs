@@ -18,6 +18,7 @@ use crate::client::{Client, Handle, How};
 use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
+use crate::next;
 use crate::show::{self, BOLD, CARE, FAINT, GOOD, shell_word, styled};
 use crate::stop::Stop;
 
@@ -199,7 +200,7 @@ fn ending(run: Handle, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answ
             "and run it with any worker",
         ),
     ];
-    show::print(&format!("{}\n{}", styled(BOLD, "next:"), show::commands(&commands)))?;
+    show::print(&format!("{}\n{}", next::line("").trim_end(), show::commands(&commands)))?;
     Ok(exit)
 }
 

@@ -1,6 +1,7 @@
 //! `planctl doctor`: planctl's needs on this machine, checked one by one.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use planctl_config::Isolation;
 use planctl_engine::Tier;
@@ -18,6 +19,9 @@ use crate::show::{self, BAD, CARE, FAINT, GOOD, styled};
 
 /// From 2026 to 2100, in seconds after 1970: outside of it a clock was never set.
 const SENSIBLE_SECONDS: std::ops::Range<f64> = 1_767_225_600.0..4_102_444_800.0;
+
+/// With less room on a disk something fails soon: Postgres writes its log in files of 16 MB, and keeps several.
+const ROOM_BYTES_MIN: u64 = 100_000_000;
 
 /// Checks everything and says what to do about what is missing.
 pub async fn run(context: &Context) -> Answer {
@@ -38,7 +42,9 @@ pub async fn run(context: &Context) -> Answer {
 
 /// Checks everything.
 pub async fn examine(context: &Context) -> DoctorView {
-    let mut findings = vec![configuration(context), state_dir(context), clock()];
+    let mut findings = vec![configuration(context), state_dir(context)];
+    findings.extend(disk(context));
+    findings.push(clock());
     findings.extend(programs());
     findings.push(helper());
     findings.extend(isolation(context).await);
@@ -102,6 +108,36 @@ fn state_dir(context: &Context) -> Finding {
         Ok(()) => good("state", path.display().to_string()),
         Err(failure) => Finding { health: Health::Warning, ..bad("state", &failure) },
     }
+}
+
+/// Says how much room there is for what planctl writes, and for the data of its private Postgres, which may lie on another disk.
+fn disk(context: &Context) -> Option<Finding> {
+    let (loaded, state_dir) = (context.config().ok()?, context.state_dir().ok()?);
+    let data_dir = match &loaded.config.database {
+        None => database::status(&state_dir, &loaded.config.postgres).ok().map(|status| status.data_dir),
+        Some(_) => None,
+    };
+    let rooms =
+        [Some(state_dir), data_dir].into_iter().flatten().filter_map(|path| Some((room_at(&path)?, path)));
+    let (bytes, path) = rooms.min_by_key(|(bytes, _)| *bytes)?;
+    let found = format!("{} free for {}", show::bytes(bytes), path.display());
+    Some(if bytes >= ROOM_BYTES_MIN {
+        good("disk", found)
+    } else {
+        Finding {
+            check: "disk".to_owned(),
+            health: Health::Problem,
+            found,
+            help: Some("make room there: on a full disk nothing is recorded, and work waits".to_owned()),
+        }
+    })
+}
+
+/// Returns the bytes that may still be written in a folder, or in what it will be made in; none where the file system does not say.
+fn room_at(path: &Path) -> Option<u64> {
+    let folder = path.ancestors().find(|folder| folder.is_dir())?;
+    let found = rustix::fs::statvfs(folder).ok()?;
+    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Nothing that decides reads this machine's clock; its logs do, and tokens of others (row 111).

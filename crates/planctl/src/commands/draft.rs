@@ -96,6 +96,9 @@ impl<'a> Drafting<'a> {
     ) -> Result<Drafting<'a>, Failure> {
         let context = database.context();
         let config = &context.config()?.config;
+        if let Some(out) = &args.out {
+            write::refuse_other_language(out, None)?;
+        }
         let text = args.goal.clone().unwrap_or_default();
         let named = source.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
         let goal = Goal::read(&text, named);
@@ -428,7 +431,7 @@ impl<'a> Drafting<'a> {
     fn command(&self, out: Option<&Path>) -> String {
         let mut words = vec!["planctl plan draft".to_owned()];
         words.extend(self.args.goal.as_deref().map(shell_word));
-        let path = |flag: &str, path: &Path| format!("{flag} {}", shell_word(&path.display().to_string()));
+        let path = |flag: &str, path: &Path| format!("{flag} {}", show::file_word(path));
         words.extend(self.args.from.as_deref().map(|from| path("--from", from)));
         words.extend(
             self.args.agent.as_ref().map(|agent| format!("--agent {}", shell_word(&agent.to_string()))),
@@ -479,7 +482,7 @@ pub(super) fn write_plan_file(
     {
         return write::replace(context, file, found, text);
     }
-    write::create(file, text).map_err(|failure| {
+    write::create_plan(file, text, None).map_err(|failure| {
         if failure.exit != Exit::Conflict {
             return failure;
         }

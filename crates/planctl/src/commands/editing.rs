@@ -3,6 +3,7 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::draft::DraftRevisionView;
 use planctl_api::wire::{AskPage, AskView, Decided, RunState, RunView, StepState};
@@ -15,26 +16,31 @@ use planctl_server::check::Checked;
 use super::recorded::{print_recorded, recorded_word};
 use super::{Context, approvals, changes, run as running, verify, write};
 use crate::args::EditArgs;
-use crate::checking;
 use crate::client::{self, Client, Handle};
-use crate::decide;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, shell_word, styled};
+use crate::show::{self, shell_word};
+use crate::stop::Stop;
+use crate::{checking, decide, next, plan_files};
 
-/// Opens a plan in a person's editor: that of the run that an ask holds, of one that is paused for it, or a file that no run
-/// waits with.
+/// Opens in a person's editor the plan of the run that an ask holds or that is paused for it, or a file that no run waits with.
 pub async fn run(context: &Context, args: &EditArgs) -> Answer {
+    context.is_json()?;
     let client = Client::open(context).await?;
     let named = args.what.as_deref();
-    let file = named.map(Path::new).filter(|path| path.is_file());
-    let ask = match named {
-        Some(word) if file.is_none() && word.parse::<u64>().is_ok() => word.parse().ok(),
-        Some(word) => ask_of_run(&client, word, file.is_some()).await?,
-        None => only_editable_ask(&client).await?,
+    let is_ask = |word: &&str| word.parse::<u64>().is_ok() && !Path::new(word).is_file();
+    let file = named.filter(|word| !is_ask(word)).map(|word| plan_files::named_unless_run(context, word));
+    let file = file.transpose()?.flatten();
+    let ask = match (named, &file) {
+        (Some(word), None) if is_ask(&word) => word.parse().ok(),
+        (Some(_), Some(file)) => ask_of_run(&client, &file.to_string_lossy(), true).await?,
+        (Some(word), None) => ask_of_run(&client, word, false)
+            .await
+            .map_err(|failure| plan_files::or_near(context, word, failure))?,
+        (None, _) => only_editable_ask(&client).await?,
     };
     match (ask, file) {
         (Some(ask), _) => edit(context, &client, ask, args).await,
-        (None, Some(file)) => edit_file(context, file).await,
+        (None, Some(file)) => edit_file(context, &file).await,
         (None, None) => edit_paused(context, &client, named.unwrap_or_default(), args).await,
     }
 }
@@ -54,7 +60,6 @@ async fn only_editable_ask(client: &Client) -> Result<Option<u64>, Failure> {
 
 /// Lets a person change the plan of a run that no ask holds: it is paused first, and stays so until the change is approved.
 async fn edit_paused(context: &Context, client: &Client, named: &str, args: &EditArgs) -> Answer {
-    let is_json = context.is_json()?;
     let editor = editor()?;
     let handle = client.find(named).await?;
     let mut editing = Editing::new(context, client, handle, None).await?;
@@ -72,23 +77,17 @@ async fn edit_paused(context: &Context, client: &Client, named: &str, args: &Edi
             editing = Editing::new(context, client, handle, None).await?;
         }
         RunState::AwaitingApproval | RunState::Done | RunState::Failed | RunState::Cancelled => {
-            let why = "it does not go on";
-            return Err(Failure::new(Exit::Conflict, format!("could not edit the plan of {run}: {why}"))
-                .help("edit its file for the next run")
-                .next("planctl approvals"));
+            let what = format!("could not edit the plan of {run}: it does not go on");
+            let failure = Failure::new(Exit::Conflict, what).help("edit its file for the next run");
+            return Err(failure.next("planctl approvals"));
         }
     }
     let Some(checked) = editing.edited(context, client, &editor).await? else {
         context.say(&format!("nothing changed; {run} stays paused"));
-        context.say(&format!("{} {}", styled(BOLD, "next:"), editing.resume()));
+        context.say(&next::line(&editing.resume()));
         return Ok(Exit::Yes);
     };
-    if !args.approve {
-        editing.ask_approval(context)?;
-    }
-    editing.submit_edit(context, client, &checked, args.note.as_deref(), is_json).await?;
-    editing.say_next(context, client, is_json).await?;
-    Ok(Exit::Yes)
+    editing.go_on(context, client, &checked, args).await
 }
 
 fn editor() -> Result<Editor, Failure> {
@@ -126,25 +125,19 @@ pub(super) async fn edit_file(context: &Context, file: &Path) -> Answer {
 
 /// Lets a person change the plan of the run that an ask holds.
 async fn edit(context: &Context, client: &Client, id: u64, args: &EditArgs) -> Answer {
-    let is_json = context.is_json()?;
     let editor = editor()?;
     let page = client.ask(id).await?;
     let Some((editing, checked)) = edit_with_person(context, client, &page, &editor).await? else {
         return Ok(Exit::Yes);
     };
-    if !args.approve {
-        editing.ask_approval(context)?;
-    }
-    editing.submit_edit(context, client, &checked, args.note.as_deref(), is_json).await?;
-    editing.say_next(context, client, is_json).await?;
-    Ok(Exit::Yes)
+    editing.go_on(context, client, &checked, args).await
 }
 
 /// Does the same for a person who follows the run; says whether anything was changed.
 pub async fn edit_here(context: &Context, client: &Client, page: &AskPage) -> Result<bool, Failure> {
     let changed = edit_with_person(context, client, page, &editor()?).await?;
     let Some((editing, checked)) = changed else { return Ok(false) };
-    editing.ask_approval(context)?;
+    editing.ask_approval(context).await?;
     editing.submit_edit(context, client, &checked, None, false).await?;
     Ok(true)
 }
@@ -250,7 +243,7 @@ pub(super) async fn offer_revision(
         return Ok(Some(DraftRevisionView { run, ask, approved: false, by_policy: None }));
     }
     let approved = approve
-        || match editing.ask_approval(context) {
+        || match editing.ask_approval(context).await {
             Ok(()) => true,
             Err(failure) if failure.exit == Exit::Cancelled => false,
             Err(failure) => return Err(failure),
@@ -272,13 +265,14 @@ fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
     if ask.answers.iter().any(|answer| answer == "revise") {
         return Ok(());
     }
-    let (kind, plan) = (show::safe(&ask.kind), shell_word(&ask.plan));
-    Err(match ask.kind.as_str() {
-        "plan" => refused("is about a plan that has not begun: edit its file".to_owned())
-            .next(format!("planctl run {plan}")),
-        _ => refused(format!("is a {kind} ask, and no answer to it changes the plan"))
-            .next(format!("planctl approvals show {}", ask.id)),
-    })
+    let (why, next) = match ask.kind.as_str() {
+        "plan" => ("about a plan that has not begun: edit its file".to_owned(), Next::start(&ask.plan)),
+        kind => (
+            format!("a {} ask, and no answer to it changes the plan", show::safe(kind)),
+            Next::ShowAsk { ask: ask.id },
+        ),
+    };
+    Err(next::with_next(refused(format!("is {why}")), &next, Some(&ask.workspace)))
 }
 
 /// A run's plan while a person edits it.
@@ -314,11 +308,7 @@ impl Editing {
                 Exit::Conflict,
                 format!("could not edit the plan of {run} from here: its workspace is another"),
             )
-            .next(format!(
-                "cd {} && {}",
-                shell_word(&view.workspace),
-                command_to_reopen(&view, page.map(|page| page.ask.id))
-            )));
+            .next(next::typed_in(&command_to_reopen(&view, page.map(|page| page.ask.id)), &view.workspace)));
         }
         let kept = client.plan_of_run(handle).await?;
         let file = Path::new(&view.workspace).join(&view.plan);
@@ -326,12 +316,11 @@ impl Editing {
         let ending = file.extension().map_or("md".into(), |ending| ending.to_string_lossy().into_owned());
         let held_by = page.map_or("paused".to_owned(), |page| page.ask.id.to_string());
         let draft = context.state_dir()?.join("edits").join(format!("{}-{held_by}.{ending}", view.run));
-        let exec = view.exec.clone().map(Agent::Exec);
-        let agent = view.agent.as_deref().and_then(|agent| Agent::parse(agent).ok());
         let proposal = page
             .filter(|page| page.ask.kind == "insertion")
             .and_then(|page| page.ask.step.as_ref().map(|step| step.number).zip(page.message.clone()));
-        let worker = exec.or(agent);
+        let named = || Agent::parse(view.agent.as_deref()?).ok();
+        let worker = view.exec.clone().map(Agent::Exec).or_else(named);
         Ok(Editing {
             ask: page.map(|page| page.ask.id),
             handle,
@@ -393,7 +382,8 @@ impl Editing {
                     .kept_words(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
             }
             show::say(&format!("could not go on with this text: {fault}"));
-            if decide::choose("open it again?", &[('y', "es"), ('n', "o")])? != 'y' {
+            let again = decide::is_yes_or_stopped("open it again?").await;
+            if !again.map_err(|failure| self.kept_words(failure))? {
                 return Err(self.kept_words(Failure::new(Exit::Cancelled, "nothing was decided")));
             }
         }
@@ -427,6 +417,7 @@ impl Editing {
     }
 
     async fn run_editor(&self, editor: &Editor) -> Result<(), Failure> {
+        let _listening = Stop::listen()?;
         let (editor, draft) = (editor.clone(), self.draft.clone());
         let ended = tokio::task::spawn_blocking(move || editor.edit(&draft)).await;
         let failed = |why: String| Failure::new(Exit::No, format!("nothing was decided: {why}"));
@@ -497,12 +488,23 @@ impl Editing {
     }
 
     /// Asks a person whether the changed plan is approved.
-    fn ask_approval(&self, context: &Context) -> Result<(), Failure> {
+    async fn ask_approval(&self, context: &Context) -> Result<(), Failure> {
         let run = show::safe(&self.view.run);
         let at = self.view.steps.iter().find(|step| step.state.is_under_way());
         let at = at.map(|step| format!(" at step {}", step.number)).unwrap_or_default();
         let question = format!("Approve this, and go on with {run}{at}?");
-        context.ask_for_approval(&question).map_err(|failure| self.kept_words(failure))
+        context.ask_for_approval(&question).await.map_err(|failure| self.kept_words(failure))
+    }
+
+    /// Lets the run go on with what a person approves, and says where it stands.
+    async fn go_on(&self, context: &Context, client: &Client, checked: &Checked, args: &EditArgs) -> Answer {
+        if !args.approve {
+            self.ask_approval(context).await?;
+        }
+        let is_json = context.is_json()?;
+        self.submit_edit(context, client, checked, args.note.as_deref(), is_json).await?;
+        self.say_next(context, client, is_json).await?;
+        Ok(Exit::Yes)
     }
 
     /// Writes the plan's file, and lets the run go on with it.
@@ -538,7 +540,7 @@ impl Editing {
         let given = Approving { worker: self.worker.clone(), ..Approving::with_note(note) };
         let decided = client.approve(&checked, &given).await.map_err(|failure| {
             // The run is paused by now, and waits for an approval of the file.
-            failure.next(format!("planctl approve {}", shell_word(&self.view.plan)))
+            next::with_next(failure, &Next::approve(&self.view.plan), Some(&self.view.workspace))
         })?;
         self.remove_draft();
         Ok(decided)
@@ -547,11 +549,9 @@ impl Editing {
     /// Says where the run stands by now, and what to type next.
     async fn say_next(&self, context: &Context, client: &Client, is_json: bool) -> Result<(), Failure> {
         if !is_json {
-            let run = show::safe(&self.view.run);
             let view = client.status(self.handle).await?;
-            let next = running::end::after_answer(&view, &Word::Retry);
-            context.say(&format!("{run} is {}", show::run_state(view.state)));
-            context.say(&format!("{} {next}", styled(BOLD, "next:")));
+            context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
+            context.say(&next::line(&running::end::after_answer(&view, &Word::Retry)));
         }
         Ok(())
     }

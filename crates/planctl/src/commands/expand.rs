@@ -5,12 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_harness::{Command, End, Spawner, contract_environment, read_plan};
+use planctl_lang::workflow::Language;
 use planctl_lang::{Expanded, Source, Unreadable, expand_in_batches, render_all};
 
 use super::{Context, write};
 use crate::args::Expanding;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, styled};
+use crate::next;
+use crate::plan_files;
+use crate::show;
 
 /// How long the command that names the items may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -19,6 +22,7 @@ const ITEMS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Expands a plan and prints it, or writes it where that is asked for.
 pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
+    let file = &plan_files::named(context, file)?;
     let source = read(file)?;
     let items = items(context, how).await?;
     let expanded = match expand_in_batches(&source, items.as_deref(), how.batch.unwrap_or(NonZeroUsize::MIN))
@@ -35,7 +39,7 @@ pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
     }
     let written = match (&how.output, how.write) {
         (Some(output), _) => {
-            write::create(output, &expanded.text)?;
+            write::create_plan(output, &expanded.text, Language::of(source.path()))?;
             output
         }
         (None, true) => {
@@ -58,11 +62,10 @@ fn summary(expanded: &Expanded, written: &Path) -> String {
     let templates = if expanded.templates == 1 { "template" } else { "templates" };
     let steps = if expanded.steps == 1 { "step" } else { "steps" };
     format!(
-        "{name}: {} {templates} expanded, {} {steps} in all\n{} planctl verify {}\n",
+        "{name}: {} {templates} expanded, {} {steps} in all\n{}\n",
         expanded.templates,
         expanded.steps,
-        styled(BOLD, "next:"),
-        show::shell_word(&written.display().to_string())
+        next::line(&format!("planctl verify {}", show::file_word(written)))
     )
 }
 

@@ -10,6 +10,7 @@ use crate::args::Fixing;
 use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::next;
 use crate::show::{self, BOLD, styled};
 
 /// Mends plans; the remaining findings decide the exit code.
@@ -26,7 +27,7 @@ pub async fn fix(context: &Context, files: &[PathBuf], levels: &Levels, how: &Fi
             }
             Err(failure) if files.len() == 1 => return Err(failure),
             Err(failure) => {
-                show::say_failure(&failure);
+                next::say_failure(&failure);
                 failure.exit
             }
         };

@@ -8,6 +8,8 @@ use planctl_lang::{Source, digest, parse};
 use super::{Context, changes, expand, write};
 use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
+use crate::plan_files;
 use crate::show::{self, BOLD, styled};
 
 /// Formats plans; with `check`, writes nothing and answers 1 where one has another form.
@@ -27,7 +29,7 @@ pub fn run(context: &Context, files: &[PathBuf], check: bool) -> Answer {
             }
             Err(failure) if files.len() == 1 => return Err(failure),
             Err(failure) => {
-                show::say_failure(&failure);
+                next::say_failure(&failure);
                 worst = worst.max(failure.exit);
             }
         }
@@ -42,6 +44,7 @@ pub fn run(context: &Context, files: &[PathBuf], check: bool) -> Answer {
 
 fn formatted(context: &Context, file: &Path, check: bool) -> Result<(Source, FormattedView), Failure> {
     let is_input = file == Path::new("-");
+    let file = &if is_input { file.to_owned() } else { plan_files::named(context, file)? };
     let source = if is_input { standard_input()? } else { expand::read(file)? };
     let text = planctl_lang::format(&source);
     let view = FormattedView {

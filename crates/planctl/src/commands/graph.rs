@@ -16,7 +16,9 @@ use crate::checking;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
-use crate::show::{self, BAD, BOLD, GOOD, shell_word, styled};
+use crate::next;
+use crate::plan_files;
+use crate::show::{self, BAD, BOLD, CARE, GOOD, shell_word, styled};
 
 const DRAWINGS: [Format; 6] =
     [Format::Ascii, Format::Svg, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
@@ -28,23 +30,23 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             let format = context.format(&[Format::Human, Format::Json, Format::Jsonl])?;
             let mut read = Vec::with_capacity(files.len());
             for file in &files {
-                read.push(Read::verified(context, file).await?);
+                read.push(Read::verified(context, &plan_files::named(context, file)?).await?);
             }
             check(&read, format)
         }
-        GraphCommand::Parallel { file } => parallel(context, &file).await,
+        GraphCommand::Parallel { file } => parallel(context, &plan_files::named(context, &file)?).await,
         GraphCommand::Render { what, entry, output } => {
             let format = context.format(&DRAWINGS)?;
-            let file = Path::new(&what);
-            let text = if is_file(&what) {
+            let found = plan_files::named_unless_run(context, &what)?;
+            let text = if let Some(file) = &found {
                 let read = Read::file(context, file).await?;
                 let workflow = select_graph(&read, entry.as_deref())?;
                 // Text in DOT is kept to the letter, also where planctl knows nothing of it (D21).
-                let is_dot = Language::of(&what) == Some(Language::Dot) && format == Format::Dot;
+                let is_dot = Language::of(read.source.path()) == Some(Language::Dot) && format == Format::Dot;
                 match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
                     Some(text) => format!("{}\n", text.trim_end()),
                     None => match language_of(format) {
-                        Some(to) => converted(workflow::convert(&read.source, workflow, to), format)?,
+                        Some(to) => written(workflow::convert(&read.source, workflow, to), &read.source, to)?,
                         None => render(workflow, &Stages::new(), format)?,
                     },
                 }
@@ -56,7 +58,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             };
             match output {
                 None => show::print(&text)?,
-                Some(output) => write_drawing(context, file, &output, &text)?,
+                Some(output) => write_drawing(context, found.as_deref(), &output, &text)?,
             }
             Ok(Exit::Yes)
         }
@@ -70,7 +72,7 @@ async fn parallel(context: &Context, file: &Path) -> Answer {
     let name = file.to_string_lossy();
     let Some(graph) = &checked.verification.graph else {
         let message = format!("{} is not verified", show::safe(&name));
-        return Err(Failure::new(Exit::No, message).help(format!("planctl verify {}", show::safe(&name))));
+        return Err(Failure::new(Exit::No, message).help(format!("planctl verify {}", show::file_word(file))));
     };
     let names = |ids: Vec<NodeId>| ids.iter().map(|id| id.as_str().to_owned()).collect();
     let forks = planctl_view::parallel_branches(graph).into_iter().map(|fork| SideBySide {
@@ -163,17 +165,17 @@ impl Read {
 
     /// Says what was not looked at, where `plan verify` says more of the file than this command.
     fn unsaid(&self) -> Option<String> {
-        let name = shell_word(self.source.path());
+        let name = show::file_word(Path::new(self.source.path()));
         match (self.workflows.len(), self.other_warnings) {
             (0, _) | (1, 0) => None,
             (1, count) => {
                 let warnings = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
-                Some(format!("planctl verify {name} has {warnings} about other things"))
+                Some(next::here(&format!("planctl verify {name} has {warnings} about other things")))
             }
-            (_, _) => Some(format!(
+            (_, _) => Some(next::here(&format!(
                 "contracts and files were not looked at: planctl verify takes one graph, \
                  planctl graph render {name} --entry NAME --format json writes it"
-            )),
+            ))),
         }
     }
 
@@ -227,22 +229,17 @@ fn findings_summary(read: &Read) -> String {
     text
 }
 
-/// Says whether a file is meant, there or not, and not a run.
-fn is_file(what: &str) -> bool {
-    Path::new(what).exists() || what.contains('/') || what.ends_with(".md") || Language::of(what).is_some()
-}
-
 /// Draws the graph that a run executes, and where each of its nodes stands.
 async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, Failure> {
     let client = Client::open(context).await?;
-    let handle = client.find(run).await?;
+    let handle = client.find(run).await.map_err(|failure| plan_files::or_near(context, run, failure))?;
     let checked = client.plan_of_run(handle).await?;
     let view = client.status(handle).await?;
     let Some(graph) = &checked.verification.graph else {
         return Err(Failure::new(Exit::No, format!("{} has no graph", show::safe(&view.run))));
     };
     if let Some(to) = language_of(format) {
-        return converted(workflow::convert_graph(graph, to), format);
+        return written(workflow::convert_graph(graph, to), &checked.source, to);
     }
     let mut workflow = workflow::of_graph(graph);
     if format == Format::Svg {
@@ -253,12 +250,10 @@ async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, 
 }
 
 /// Writes a drawing to a file of its own.
-fn write_drawing(context: &Context, source: &Path, output: &Path, text: &str) -> Result<(), Failure> {
+fn write_drawing(context: &Context, source: Option<&Path>, output: &Path, text: &str) -> Result<(), Failure> {
     let name = show::safe(&output.display().to_string());
-    let is_source = match (source.canonicalize(), output.canonicalize()) {
-        (Ok(source), Ok(output)) => source == output,
-        _ => false,
-    };
+    let source = source.and_then(|source| source.canonicalize().ok());
+    let is_source = source.is_some() && source == output.canonicalize().ok();
     if is_source {
         return Err(Failure::usage(format!("{name} is what is drawn: it is not written over"))
             .help("name another file"));
@@ -290,7 +285,12 @@ fn language_of(format: Format) -> Option<Option<Language>> {
 }
 
 /// Returns the text of a plan in another language, unless that would be judged in another way.
-fn converted(written: Converted, format: Format) -> Result<String, Failure> {
+pub fn written(written: Converted, of: &Source, to: Option<Language>) -> Result<String, Failure> {
+    let name = shell_word(of.path());
+    if !written.is_compared {
+        show::say(&styled(CARE, "warning: the plan has errors, so nothing could compare the two texts"));
+        show::say(&format!("help: planctl verify {name}"));
+    }
     for lost in &written.lost {
         show::say(&format!("not written: {}", show::safe(lost)));
     }
@@ -299,8 +299,8 @@ fn converted(written: Converted, format: Format) -> Result<String, Failure> {
         let message = format!("the plan would be judged in another way: {changed} can't be written");
         return Err(Failure::new(Exit::No, message).help("write it in the language that it has, or by hand"));
     }
-    let is_json = format == Format::Json;
-    let text = if is_json { planctl_lang::json_escaped(written.text) } else { written.text };
+    let text =
+        if to == Some(Language::Json) { planctl_lang::json_escaped(written.text) } else { written.text };
     Ok(format!("{}\n", text.trim_end()))
 }
 
@@ -330,7 +330,7 @@ fn render(workflow: &Workflow, stages: &Stages, format: Format) -> Result<String
 fn select_graph<'r>(read: &'r Read, entry: Option<&str>) -> Result<&'r Workflow, Failure> {
     let name = |workflow: &'r Workflow| workflow.name.as_ref().map_or("", |name| name.value.as_str());
     let names: Vec<&str> = read.workflows.iter().map(name).filter(|name| !name.is_empty()).collect();
-    let path = show::safe(read.source.path());
+    let path = show::file_word(Path::new(read.source.path()));
     let listed = || show::safe(&names.join(", "));
     match (entry, read.workflows.as_slice()) {
         (None, [only]) => Ok(only),

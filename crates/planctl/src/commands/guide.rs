@@ -24,8 +24,9 @@ use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
 use crate::guidance::{Activate, Guidance, Guided, LockedGuidance};
+use crate::next;
 use crate::session_agent::SessionAgent;
-use crate::show::{self, BOLD, shell_word, styled};
+use crate::show::{self, shell_word, styled};
 
 pub use guard::run as guard;
 pub use hook::{main as hook, run as hook_misused};
@@ -63,7 +64,10 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
         && !let_go(&client, before, "guide on another plan").await?.is_over()
     {
         let run = show::safe(&before.run);
-        context.say(&format!("{run} is paused; planctl resume {} takes it up", shell_word(&before.run)));
+        context.say(&next::here(&format!(
+            "{run} is paused; planctl resume {} takes it up",
+            shell_word(&before.run)
+        )));
     }
     let view = session::take_turn(&client, handle, SessionTurn::Looks).await?.view;
     let text = context_of(&client, handle, &view).await?;
@@ -99,7 +103,7 @@ pub async fn suspend_guards(context: &Context, client: &Client) -> Result<(), Fa
 fn say_hooks(context: &Context) -> Result<(), Failure> {
     let installed = install::installed(context)?;
     if installed.is_empty() {
-        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+        context.say(&next::line("planctl guide install claude"));
     } else {
         let words: Vec<&str> = installed.iter().map(|agent| agent.word()).collect();
         context.say(&format!("sessions of {} in this workspace are held to it", words.join(", ")));
@@ -150,7 +154,7 @@ fn set_activation(context: &Context, activate: Activate) -> Answer {
         Activate::Off => "prompts here are not matched with the library\n",
     })?;
     if activate != Activate::Off && install::installed(context)?.is_empty() {
-        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+        context.say(&next::line("planctl guide install claude"));
     }
     Ok(Exit::Yes)
 }
@@ -172,7 +176,7 @@ async fn off(context: &Context) -> Answer {
             .map(|()| Exit::Yes);
     }
     show::print(&format!("{run} is paused; sessions are free\n"))?;
-    context.say(&format!("{} planctl guide on", styled(BOLD, "next:")));
+    context.say(&next::line("planctl guide on"));
     Ok(Exit::Yes)
 }
 
@@ -221,7 +225,7 @@ async fn status(context: &Context) -> Answer {
         text.push_str(&guard::line(guard));
     }
     text.push_str(&match hooks.as_slice() {
-        [] => "no agent has planctl's hooks: planctl guide install claude\n".to_owned(),
+        [] => next::here("no agent has planctl's hooks: planctl guide install claude\n"),
         hooks => format!("hooks: {}\n", hooks.join(", ")),
     });
     show::print(&text)?;

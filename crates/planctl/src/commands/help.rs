@@ -12,6 +12,20 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Global;
 use crate::show;
 
+/// How plans and runs are named in commands; docs/plan-format.md says the same.
+const NAMES: &str = "\
+A plan is named by its file, or without the ending or the folder `plans`: `planctl run hello` runs plans/hello.md. planctl
+looks for the file as it is typed, then for NAME.md, .dot, .gv or .json: in the current directory, in its folder `plans`, in the
+workspace and in the workspace's `plans`. The first place that has one counts; where it has several, name the ending.
+
+A run is named by its name or its id, by the beginning of either that no other run has, by `@last`, or by its plan, which
+means the newest run of it.
+
+Where a plan or a run may be named (show, edit, graph render), the plan of a name goes before the run of that name. Where a run is
+to be named (status, logs, resume, …), the run goes before the plan. A number is an ask in `approve`, `reject` and `edit`, unless
+a file is called so.
+";
+
 /// Prints the help of a topic or command.
 pub fn help(topic: &[String]) -> Answer {
     if topic == ["exit-codes"] {
@@ -23,6 +37,10 @@ pub fn help(topic: &[String]) -> Answer {
             })
             .collect();
         show::print(&show::table(&["CODE", "MEANING", "WHAT A SCRIPT DOES"], rows))?;
+        return Ok(Exit::Yes);
+    }
+    if topic == ["names"] {
+        show::print(&show::folded(NAMES))?;
         return Ok(Exit::Yes);
     }
     if topic == ["options"] {
@@ -37,7 +55,7 @@ pub fn help(topic: &[String]) -> Answer {
     for word in topic {
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             Failure::not_found(format!("there is no help on `{}`", show::safe(&topic.join(" "))))
-                .help("topics: exit-codes, options, and every command: planctl help plan run")
+                .help("topics: exit-codes, names, options, and every command: planctl help plan run")
         })?;
     }
     show::print(&command.render_help().ansi().to_string())?;

@@ -141,9 +141,9 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let stopped = run.reason.as_ref().filter(|_| is_stopped);
     let stopped = stopped.map(|reason| format!("{} was {}\n", show::safe(&view.run), show::safe(reason)));
     // The answer to a step's own ask, else what the run needs.
-    let own = view.next.as_ref().map(|next| show::safe_block(&next::words(next)));
+    let own = view.next.as_ref().map(|next| show::safe_block(&next::words_in(next, Some(&run.workspace))));
     let next = own.or_else(|| next_of(&run).filter(|_| step.is_none() || is_open(&view.step)));
-    let next = next.map(|next| format!("{} {next}\n", styled(BOLD, "next:")));
+    let next = next.map(|next| format!("{}\n", next::line(&next)));
     let waits = waiting_line(&run).filter(|_| run.state == RunState::Queued);
     let waits = waits.map(|line| format!("  {line}\n")).unwrap_or_default();
     let text = [stopped.unwrap_or_default(), draw_why(&view), waits, next.unwrap_or_default()].concat();
@@ -192,7 +192,11 @@ fn draw_why(view: &WhyView) -> String {
     let now = planctl_server::now().as_micros() as f64 / 1e6;
     // Its run may have been stopped while it was tried.
     let is_unfinished = view.step.state == StepState::Pending && view.step.attempts > 0;
-    let state = if is_unfinished { "not finished".to_owned() } else { show::step_words(&view.step, now) };
+    let state = match (view.is_gone_past, is_unfinished) {
+        (true, _) => "gone past".to_owned(),
+        (false, true) => "not finished".to_owned(),
+        (false, false) => show::step_words(&view.step, now),
+    };
     let mut text = format!("{} {name} {title}: {state}{}\n", show::safe(&view.run), round_words(view));
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
@@ -204,7 +208,7 @@ fn draw_why(view: &WhyView) -> String {
         text.push_str(&format!("  {}\n", styled(CARE, &caveat)));
     }
     let start = view.because.first().map(|because| because.at.as_str()).unwrap_or_default();
-    if !start.is_empty() {
+    if !start.is_empty() && !view.is_gone_past {
         text.push_str(&styled(FAINT, &format!("  first reached {}\n", show::ago(start, now))));
     }
     let mut drawn = None;

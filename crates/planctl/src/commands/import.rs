@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::{Imported, Origin, Source, import, slug};
+use planctl_lang::{Imported, Origin, PLAN_BYTES_MAX, STEPS_MAX, Source, did_you_mean, import, slug, tags};
 
 use super::{Context, expand, write};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
-use crate::show::{self, BOLD, styled};
+use crate::next;
+use crate::plan_files;
+use crate::show;
 
 /// The files of a folder that are tried where a folder is named.
 const LISTS: [&str; 3] = ["tasks.md", "tasks.json", "tasks/tasks.json"];
@@ -15,7 +17,7 @@ const LISTS: [&str; 3] = ["tasks.md", "tasks.json", "tasks/tasks.json"];
 const LEFT_OUT_MAX: usize = 10;
 
 /// Makes a plan that is not there yet.
-pub fn run(context: &Context, file: &Path, output: Option<&Path>) -> Answer {
+pub fn run(context: &Context, file: &Path, output: Option<&Path>, tag: Option<&str>) -> Answer {
     context.format(&[Format::Human])?;
     let file = list_of(file);
     let name = show::safe(&file.display().to_string());
@@ -29,17 +31,72 @@ pub fn run(context: &Context, file: &Path, output: Option<&Path>) -> Answer {
              (`- [ ] …`); a plan of planctl needs no import",
         ));
     };
-    let imported = import(&source, &context.actor(), &beside(context, &file, origin));
-    let Some(imported) = imported.filter(|imported| imported.steps > 0) else {
+    let tags = tags(&source);
+    let tag = chosen(&tags, tag, &file)?;
+    let Some(imported) = import(&source, &context.actor(), &beside(context, &file, origin), tag) else {
         return Err(Failure::new(Exit::No, format!("{name} has no open task; nothing was written")));
     };
-    let made =
-        output.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&imported.title))), Path::to_owned);
-    write::create(&made, &imported.text).map_err(|failure| {
+    refuse_unfit(&imported, &name)?;
+    let made = output.map_or_else(|| plan_files::in_folder(context, &slug(&imported.title)), Path::to_owned);
+    write::create_plan(&made, &imported.text, None).map_err(|failure| {
         if failure.exit == Exit::Conflict { failure.help("name another file: -o FILE") } else { failure }
     })?;
+    let others: Vec<String> =
+        tags.iter().filter(|other| Some(other.as_str()) != tag).map(|other| show::safe(other)).collect();
+    if !others.is_empty() {
+        context.say(&format!("not read: tasks with the tag {} (--tag TAG)", others.join(", ")));
+    }
     show::print(&report(&imported, &name, &made))?;
     Ok(Exit::Yes)
+}
+
+/// Returns the tag whose tasks are read: the one that was named, the usual one, or the only one.
+fn chosen<'t>(tags: &'t [String], named: Option<&str>, file: &Path) -> Result<Option<&'t str>, Failure> {
+    let name = file.display().to_string();
+    let listed = || show::safe(&tags.join(", "));
+    match (tags, named) {
+        (_, Some(named)) => match tags.iter().find(|tag| *tag == named) {
+            Some(tag) => Ok(Some(tag)),
+            None => {
+                let missing =
+                    Failure::not_found(format!("{} has no tag `{}`", show::safe(&name), show::safe(named)));
+                Err(match (did_you_mean(named, tags.iter().map(String::as_str)), tags) {
+                    (_, []) => missing.help("only files of Task Master have tags: leave --tag out"),
+                    (Some(near), _) => missing.help(format!("did you mean `{}`?", show::safe(near))),
+                    (None, _) => missing.help(format!("it has {}", listed())),
+                })
+            }
+        },
+        ([], None) => Ok(None),
+        ([first, others @ ..], None) if others.is_empty() || first == "master" => Ok(Some(first)),
+        ([first, ..], None) => {
+            let message = format!("{} has tasks with the tags {}", show::safe(&name), listed());
+            let (file, tag) = (show::shell_word(&name), show::shell_word(first));
+            Err(Failure::new(Exit::No, message)
+                .help("name the one to import, with --tag")
+                .next(format!("planctl plan import {file} --tag {tag}")))
+        }
+    }
+}
+
+/// Refuses a list without an open task, and one that makes a larger plan than there may be.
+fn refuse_unfit(imported: &Imported, name: &str) -> Result<(), Failure> {
+    let refused = |message: String| Err(Failure::new(Exit::No, message));
+    let steps = imported.steps;
+    if steps == 0 {
+        let left: Vec<String> =
+            imported.left_out.iter().take(LEFT_OUT_MAX).map(|task| show::safe(task)).collect();
+        let left = if left.is_empty() { left.concat() } else { format!("; left out: {}", left.join("; ")) };
+        return refused(format!("{name} has no open task; nothing was written{left}"));
+    }
+    let size = imported.text.len();
+    let what = match (steps > STEPS_MAX, size > PLAN_BYTES_MAX) {
+        (true, _) => format!("{steps} steps, and a plan may have {STEPS_MAX}"),
+        (false, true) => format!("{size} bytes, and a plan may have {PLAN_BYTES_MAX}"),
+        (false, false) => return Ok(()),
+    };
+    refused(format!("the plan of {name} would have {what}; nothing was written"))
+        .map_err(|failure| failure.help("import a part of the list at a time"))
 }
 
 fn list_of(file: &Path) -> PathBuf {
@@ -63,8 +120,8 @@ fn beside(context: &Context, file: &Path, origin: Origin) -> Vec<String> {
 
 fn report(imported: &Imported, from: &str, made: &Path) -> String {
     let steps = if imported.steps == 1 { "1 step".to_owned() } else { format!("{} steps", imported.steps) };
-    let made = made.display().to_string();
-    let mut text = format!("wrote {}: {steps} from {from}, {}\n", show::safe(&made), imported.origin.name());
+    let name = show::safe(&made.display().to_string());
+    let mut text = format!("wrote {name}: {steps} from {from}, {}\n", imported.origin.name());
     for (what, left) in [("already done, so not imported", &imported.done), ("left out", &imported.left_out)]
     {
         if !left.is_empty() {
@@ -79,6 +136,6 @@ fn report(imported: &Imported, from: &str, made: &Path) -> String {
             if imported.gaps == 1 { "1 contract" } else { &format!("{} contracts", imported.gaps) };
         text.push_str(&format!("left to write: {contracts}, marked `**contract:** TODO`\n"));
     }
-    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), show::shell_word(&made)));
+    text.push_str(&format!("{}\n", next::line(&format!("planctl verify {}", show::file_word(made)))));
     text
 }

@@ -12,7 +12,8 @@ use super::{Context, expand, new, write};
 use crate::context::config_failure;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
-use crate::show::{self, BOLD, styled};
+use crate::next;
+use crate::show;
 
 const PLAN: &str = "plans/hello.md";
 const WORKER: &str = "work.sh";
@@ -187,8 +188,9 @@ fn print_result(
         Some(agent) => format!(" --agent {}", agent.agent.name()),
         None => " --exec CMD".to_owned(),
     };
-    let next = styled(BOLD, "next:");
-    text.push_str(&format!("{next} planctl verify {PLAN}\n      planctl run {PLAN}{worker}\n"));
+    let plan = next::path_word(PLAN);
+    let commands = format!("planctl verify {plan}\n      planctl run {plan}{worker}");
+    text.push_str(&format!("{}\n", next::line(&commands)));
     show::print(&text)
 }
 

@@ -10,12 +10,13 @@ use std::time::Duration;
 use planctl_api::wire::{LibraryEntryView, LibraryList, LibraryStats, RunState, RunView};
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
 use planctl_lang::workflow::{Language, missing_next};
-use planctl_server::library::{FoundEntry, Library, Origin, match_view, project_file};
+use planctl_server::library::{FOLDER, FoundEntry, Library, Origin, match_view, project_file};
 
 use super::Context;
 use crate::args::{LibraryCommand, MatcherWord, Matching};
 use crate::client::{Client, Handle, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::plan_files;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
@@ -56,8 +57,11 @@ pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l FoundEntry, 
 /// not of this project becomes a file of it.
 pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     let words = given.to_string_lossy();
-    if given.exists() || given.extension().is_some() {
-        return Ok(given.to_owned());
+    if let Some(file) = plan_files::lookup(context.workspace(), given)? {
+        return Ok(file);
+    }
+    if given.extension().is_some() {
+        return Err(plan_files::missing(context, given));
     }
     let library = plan_files::library(context);
     let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
@@ -85,11 +89,16 @@ pub fn file_of_entry(context: &Context, library: &Library, id: &str) -> Result<P
     if let Some(file) = of_project.filter(|file| Language::of(&file.to_string_lossy()).is_none()) {
         return Ok(file.to_owned());
     }
-    let file = context.workspace().join(format!("plans/{id}.md"));
-    if !file.exists() {
-        super::write::create(&file, plan_of(found, Some(&file))?.text())?;
-        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(id)));
+    let file_with = |ending: &str| context.workspace().join(format!("{FOLDER}/{id}.{ending}"));
+    let is_plan =
+        |file: &PathBuf| file.exists() && (found.file() != Some(file.as_path()) || found.stands_alone());
+    if let Some(file) = ["md", "json"].map(file_with).into_iter().find(is_plan) {
+        return Ok(file);
     }
+    let ending = plan_files::ending_of(found);
+    let file = file_with(ending);
+    super::write::create(&file, plan_of(found, Some(&file))?.text())?;
+    context.say(&format!("wrote {FOLDER}/{}.{ending}, the library's plan", show::safe(id)));
     Ok(file)
 }
 
@@ -99,29 +108,6 @@ pub fn suggest_plan(context: &Context, message: &str) -> Option<(String, String)
         plan_files::library(context).found.into_iter().map(|found| found.entry).collect();
     let weighed = best(&entries, &Question { message, ..Question::default() })?;
     Some((weighed.entry.id.clone(), weighed.entry.title.clone()))
-}
-
-/// Returns the file of a plan that may be named as the library does: `fix` for `plans/fix.md`.
-///
-/// # Errors
-///
-/// Exit 4 for an entry of which the project has no plan yet.
-pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
-    let Some(name) = named.to_str().filter(|name| !name.contains(['/', '.']) && !named.exists()) else {
-        return Ok(named.to_owned());
-    };
-    let folder = authoring::folder(context, false)?;
-    let files = ["md", "json"].map(|ending| folder.join(format!("{name}.{ending}")));
-    if let Some(file) = files.into_iter().find(|file| file.is_file()) {
-        return Ok(file);
-    }
-    if plan_files::library(context).entry(name).is_none() {
-        return Ok(named.to_owned());
-    }
-    let word = show::shell_word(name);
-    let message =
-        format!("`{}` is an entry of the library, and this project has no plan of it", show::safe(name));
-    Err(Failure::not_found(message).next(format!("planctl new plans/{word}.md --from {word}")))
 }
 
 fn list(context: &Context, domain: Option<&str>) -> Answer {
@@ -231,7 +217,7 @@ async fn print_matches(context: &Context, matching: &Matching) -> Answer {
         _ if is_json => {}
         Some(entry) => {
             let from = show::shell_word(&entry.id);
-            show::say(&format!("{} planctl new --from {from}", styled(BOLD, "next:")));
+            show::say(&next::line(&format!("planctl new --from {from}")));
         }
         // Programs read nothing on standard output as no match (H-08).
         None if matching.explain => {}

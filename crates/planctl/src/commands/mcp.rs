@@ -3,6 +3,7 @@
 mod gateway;
 mod install;
 
+use planctl_harness::mended_json;
 use planctl_mcp::{Scratch, serve_stdio};
 
 use self::gateway::WorkspaceGateway;
@@ -16,7 +17,7 @@ pub async fn run(context: Context, given: McpArgs) -> Answer {
         return install::run(&context, wanted);
     }
     let scratch = if given.no_planning { Scratch::Off } else { Scratch::own() };
-    let served = serve_stdio(WorkspaceGateway::new(context), scratch).await;
+    let served = serve_stdio(WorkspaceGateway::new(context), scratch, mended_json).await;
     served.map_err(|error| Failure::new(Exit::No, format!("could not go on with the client: {error}")))?;
     Ok(Exit::Yes)
 }

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::workflow::{Language, Library as Placement};
+use planctl_lang::workflow::{self, Language, Library as Placement};
 use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
 use planctl_server::library::Origin;
 
-use super::{Context, expand, library, write};
+use super::{Context, expand, graph, library, write};
 use crate::args::Beginning;
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::plan_files;
-use crate::show::{self, BOLD, styled};
+use crate::show;
 
 /// Writes a plan that is not there yet.
 pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
@@ -28,6 +29,8 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         show::print(&show::table(&["TEMPLATE", "WHAT IT IS FOR"], rows))?;
         return Ok(Exit::Yes);
     }
+    let file = file.map(|file| with_ending(context, file)).transpose()?;
+    let file = file.as_deref();
     let (source, place) = template(context, how.from.as_deref(), file)?;
     let named = file.and_then(Path::file_stem).map(|stem| title_of(&stem.to_string_lossy()));
     let title = how.title.clone().or(named);
@@ -35,20 +38,66 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
         return Err(Failure::usage("the title is empty"));
     }
     let owner = how.owner.clone().unwrap_or_else(|| context.actor());
-    let text = match Language::of(source.path()) {
-        None => instantiate(&source, title.as_deref(), &owner, place.as_ref()),
-        Some(_) => source.text().to_owned(),
+    let name =
+        title.clone().or_else(|| parse(&source).0.head.title.map(|title| title.value)).unwrap_or_default();
+    let file = file.map_or_else(|| plan_files::in_folder(context, &slug(&name)), Path::to_owned);
+    let language = Language::of(&file.to_string_lossy());
+    write::refuse_other_language(&file, language)?;
+    let source = match language {
+        None => in_language(source, None)?,
+        Some(_) => source,
     };
-    let title = title.or_else(|| parse(&source).0.head.title.map(|title| title.value)).unwrap_or_default();
-    let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
+    let source = match Language::of(source.path()) {
+        None => Source::new(source.path(), instantiate(&source, title.as_deref(), &owner, place.as_ref())),
+        Some(_) => source,
+    };
+    let text = in_language(source, language)?.text().to_owned();
     put(context, &file, &text, how.force)?;
-    let word = show::shell_word(&file.display().to_string());
     show::print(&format!(
-        "wrote {}\n{} planctl verify {word}\n",
+        "wrote {}\n{}\n",
         show::safe(&file.display().to_string()),
-        styled(BOLD, "next:")
+        next::line(&format!("planctl verify {}", show::file_word(&file)))
     ))?;
     Ok(Exit::Yes)
+}
+
+/// Returns a plan in a language, markdown where it is none.
+fn in_language(source: Source, to: Option<Language>) -> Result<Source, Failure> {
+    let from = Language::of(source.path());
+    if from == to {
+        return Ok(source);
+    }
+    let graphs = match from {
+        None => vec![workflow::of_plan(&source, &parse(&source).0).0],
+        Some(language) => workflow::check(&source, language).0,
+    };
+    let [graph] = graphs.as_slice() else {
+        let message = format!("{} has {} graphs, and a plan is one", show::safe(source.path()), graphs.len());
+        return Err(
+            Failure::new(Exit::No, message).help("planctl graph render FILE --entry NAME writes one of them")
+        );
+    };
+    let text = graph::written(workflow::convert(&source, graph, to), &source, to)?;
+    Ok(Source::new(format!("plan.{}", to.map_or("md", Language::ending)), text))
+}
+
+/// Returns the file that is to be written, where its name may lack the ending, and the folder with it.
+fn with_ending(context: &Context, file: &Path) -> Result<PathBuf, Failure> {
+    let name = file.to_string_lossy();
+    if name == "-" {
+        return Err(Failure::usage("a new plan is written to a file, not to standard output")
+            .help("planctl new FILE, or no name for one after its title"));
+    }
+    if name.ends_with('/') || file.is_dir() {
+        return Err(
+            Failure::usage(format!("{} is a folder", show::safe(&name))).help("name the plan's file in it")
+        );
+    }
+    Ok(match file.extension() {
+        Some(_) => file.to_owned(),
+        None if plan_files::is_bare(file) => plan_files::in_folder(context, &name),
+        None => PathBuf::from(format!("{name}.md")),
+    })
 }
 
 /// Writes a plan that is not there yet, or over one that is.
@@ -79,8 +128,10 @@ pub fn template(
     if let Some(Template { text, .. }) = TEMPLATES.iter().find(|template| template.name == name) {
         return Ok((Source::new(name, *text), None));
     }
-    if Path::new(name).exists() {
-        return Ok((expand::read(Path::new(name))?, None));
+    if let Some(file) = plan_files::lookup(context.workspace(), Path::new(name))? {
+        let is_graph = Language::of(&file.to_string_lossy()).is_some();
+        let read = if is_graph { expand::read_any } else { expand::read };
+        return Ok((read(&file)?, None));
     }
     let own = library.found.iter().filter(|found| found.origin != Origin::BuiltIn);
     let own = own.map(|found| found.entry.id.as_str());

@@ -14,14 +14,18 @@ use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunPlan, RunVerb, 
 use crate::checking;
 use crate::client::{ANSWERED_WITHIN, Client};
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, BOLD, shell_word, styled};
+use crate::next;
+use crate::plan_files;
+use crate::show::{self, shell_word};
 
 /// Does what was typed after `planctl plan`.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
         PlanCommand::Verb(verb) => on_file(context, verb).await,
         PlanCommand::Run(plan) => start(context, plan).await,
-        PlanCommand::Import { list, output } => super::import::run(context, &list, output.as_deref()),
+        PlanCommand::Import { list, output, tag } => {
+            super::import::run(context, &list, output.as_deref(), tag.as_deref())
+        }
         PlanCommand::Draft(args) => super::draft::run(context, &args).await,
         PlanCommand::Ls => super::plans::ls(context).await,
         PlanCommand::OfRun(verb) => on_run(context, verb).await,
@@ -139,6 +143,7 @@ async fn start(context: &Context, plan: RunPlan) -> Answer {
             .help("planctl plan ls lists the plans of this workspace"));
     };
     if dry_run {
+        let file = plan_files::named(context, &file)?;
         let shown = show_plan(context, &file.to_string_lossy(), None).await?;
         context.say("nothing ran: --dry-run");
         return Ok(shown);
@@ -175,7 +180,7 @@ async fn approve_all(context: &Context, what: Vec<String>, given: &Approving) ->
     for word in what {
         match AskOrPlan::of(word) {
             AskOrPlan::Ask(ask) => approvals::approve(context, &[ask], given).await?,
-            AskOrPlan::Plan(file) => approve(context, &file, given).await?,
+            AskOrPlan::Plan(file) => approve(context, &plan_files::named(context, &file)?, given).await?,
         };
     }
     Ok(Exit::Yes)
@@ -189,7 +194,7 @@ async fn reject_all(context: &Context, what: Vec<String>, note: Option<&str>) ->
     for word in what {
         match AskOrPlan::of(word) {
             AskOrPlan::Ask(ask) => approvals::reject(context, &[ask], note).await?,
-            AskOrPlan::Plan(file) => reject(context, &file, note).await?,
+            AskOrPlan::Plan(file) => reject(context, &plan_files::named(context, &file)?, note).await?,
         };
     }
     Ok(Exit::Yes)
@@ -197,13 +202,13 @@ async fn reject_all(context: &Context, what: Vec<String>, note: Option<&str>) ->
 
 async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     let is_json = context.is_json()?;
-    let checked = match Path::new(plan) {
-        file if file.exists() => {
-            checking::check(context, file, None, &planctl_lang::Levels::default()).await?
-        }
-        _ => {
+    let checked = match plan_files::named_unless_run(context, plan)? {
+        Some(file) => checking::check(context, &file, None, &planctl_lang::Levels::default()).await?,
+        None => {
             let client = Client::open(context).await?;
-            client.plan_of_run(client.find(plan).await?).await?
+            let run =
+                client.find(plan).await.map_err(|failure| plan_files::or_near(context, plan, failure))?;
+            client.plan_of_run(run).await?
         }
     };
     let file = &checked.file;
@@ -240,15 +245,15 @@ async fn decided_about(
 /// Says that a plan has errors; the findings themselves are printed before.
 pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Failure {
     let (name, counted) = (file.display(), verify::counted(&checked.verification));
-    match checked.folder.as_str() {
-        "" => Failure::new(Exit::No, format!("could not verify {name}: {counted}"))
-            .next(format!("planctl verify {name}")),
-        folder => {
-            let (shown, typed) = (show::safe(folder), shell_word(folder));
-            Failure::new(Exit::No, format!("could not verify {name} in the folder {shown}: {counted}"))
-                .next(format!("planctl verify --workspace {typed} {name}"))
-        }
-    }
+    let folder = checked.folder.as_str();
+    let place =
+        if folder.is_empty() { String::new() } else { format!(" in the folder {}", show::safe(folder)) };
+    let named = match folder {
+        "" => String::new(),
+        folder => format!("--workspace {} ", next::path_word(folder)),
+    };
+    Failure::new(Exit::No, format!("could not verify {name}{place}: {counted}"))
+        .next(format!("planctl verify {named}{}", show::file_word(file)))
 }
 
 async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
@@ -274,8 +279,8 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     print_recorded(context, &decided, is_json)?;
     // The consequence is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
-        let file = shell_word(&file.display().to_string());
-        context.say(&format!("{} planctl run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
+        let command = format!("planctl run {} {}", show::file_word(file), worker_flag(worker));
+        context.say(&next::line(&command));
     }
     Ok(recorded_exit(&decided))
 }

@@ -6,6 +6,7 @@ use planctl_lang::PlanTree;
 use super::Context;
 use crate::client::Client;
 use crate::failure::{Answer, Exit};
+use crate::next;
 use crate::plan_files::found;
 use crate::show;
 
@@ -20,7 +21,7 @@ pub async fn ls(context: &Context) -> Answer {
         show::print_json(&list)?;
     } else if list.plans.is_empty() {
         show::print(&format!("no plans in {}\n", show::safe(&context.workspace().display().to_string())))?;
-        show::say("next: planctl new");
+        show::say(&next::line("planctl new"));
     } else {
         show::print(&draw(&list.plans))?;
     }

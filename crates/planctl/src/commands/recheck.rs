@@ -13,6 +13,7 @@ use super::standing::again;
 use crate::checking::Prober;
 use crate::client::{Client, Handle};
 use crate::failure::{Exit, Failure};
+use crate::next;
 use crate::show::{self, shell_word};
 
 /// Returns the first step that passed and would not pass again, with the reason; says what it found of each.
@@ -36,8 +37,8 @@ pub async fn first_regressed(
             show::run_state(view.state)
         );
         let next = match view.state.is_over() {
-            true => again(&view.plan, view),
-            false => format!("planctl pause {}", shell_word(&view.run)),
+            true => again(view),
+            false => next::typed_in(&format!("planctl pause {}", shell_word(&view.run)), &view.workspace),
         };
         return Err(Failure::new(Exit::Conflict, message).next(next));
     }

@@ -17,10 +17,7 @@ pub fn print_recorded(context: &Context, decided: &Decided, is_json: bool) -> Re
 
 /// Says in one line what was recorded, by whom, and what follows.
 pub fn recorded_line(decided: &Decided) -> String {
-    let typed = |next| match &decided.workspace {
-        Some(workspace) => next::typed_here(&next::words(next), workspace),
-        None => next::words(next),
-    };
+    let typed = |next| next::words_in(next, decided.workspace.as_deref());
     let next = decided.next.as_ref().map(|next| format!(" · {}", show::safe(&typed(next))));
     format!("{}{}\n", recorded_word(decided), next.unwrap_or_default())
 }

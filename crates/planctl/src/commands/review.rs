@@ -1,6 +1,6 @@
 //! `planctl plan review`: an agent reviews a plan, and the verifier decides when it is done (P-64).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::{Approving, Start};
 use planctl_lang::{Source, Wish};
@@ -15,19 +15,22 @@ use crate::checking;
 use crate::client::{Client, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::person::must_be_human;
+use crate::plan_files;
 use crate::show::{self, BOLD, shell_word, styled};
 use crate::stop::Stop;
 
 /// Has each plan reviewed, one after another, and verifies what came of it.
 pub async fn review(context: &Context, args: &ReviewArgs) -> Answer {
     must_be_human("start a review")?;
-    for file in &args.files {
+    let files = args.files.iter().map(|file| plan_files::named(context, file));
+    let files = files.collect::<Result<Vec<PathBuf>, Failure>>()?;
+    for file in &files {
         let exit = one(context, file, args).await?;
         if exit != Exit::Yes {
             return Ok(exit);
         }
     }
-    verify::files(context, &args.files, &args.levels.0).await
+    verify::files(context, &files, &args.levels.0).await
 }
 
 async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {

@@ -13,11 +13,12 @@ use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::workflow::{Kind, NodeTree};
 use planctl_server::check::Checked;
 
-use super::answer_prompt::AnswerPrompt;
+use super::answer_prompt::{AnswerPrompt, open_asks};
 use super::plan::not_verified;
-use super::standing::{again, exit_of};
+use super::standing::{again, exit_of, follow_up_command};
 use super::work::{
-    LOOK, Manner, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line, work,
+    LOOK, Manner, Shown, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line,
+    work,
 };
 use super::{Context, guide, library, recheck, verify};
 use crate::attention::Attention;
@@ -25,6 +26,8 @@ use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::next;
+use crate::plan_files;
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, BOLD, CARE, shell_word, styled};
 use crate::stop::Stop;
@@ -51,7 +54,7 @@ pub struct Wish {
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
-    let file = &library::plan_file(context, file)?;
+    let file = &plan_files::named(context, file)?;
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
@@ -113,20 +116,24 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
             let view = client.status(client.find(&run).await?).await?;
-            let again = again(&file.display().to_string(), &view);
-            context.say(&format!("{} {again}", styled(BOLD, "next:")));
+            let again = if is_guided { guided_again(&view) } else { again(&view) };
+            context.say(&next::line(&again));
             Ok(Exit::Yes)
         }
         How::NeedsApproval { run, ask, no_policy } => {
             context.say(&format!("{} waits for approval: {}", show::safe(&run), name(file)));
             say_refusals(&no_policy);
-            context.say(&format!("{} planctl approvals show {ask}", styled(BOLD, "next:")));
+            context.say(&next::line(&format!("planctl approvals show {ask}")));
             Ok(Exit::Waiting)
         }
         How::ChangedSinceApproval { approved_text, run } => {
             Err(changed_plan_failure(file, &checked, &approved_text, run.as_deref())?)
         }
     }
+}
+
+fn guided_again(view: &RunView) -> String {
+    format!("planctl guide on --again {}", next::plan_word(&view.plan, &view.workspace))
 }
 
 /// Says by whose approval a run goes on that nobody was asked about at this command: a policy's, or one that a person gave
@@ -138,7 +145,8 @@ fn approved_line(view: &RunView, begun: Option<String>) -> Option<String> {
     }
     let (plan, at) = (begun?, view.approved_at.as_deref()?);
     let (by, ago) = (show::safe(by), show::ago(at, client::now_unix_seconds()));
-    Some(format!("approved by {by} {ago}; to take that back: planctl reject {plan} --note WHY"))
+    let back = next::here(&format!("planctl reject {plan} --note WHY"));
+    Some(format!("approved by {by} {ago}; to take that back: {back}"))
 }
 
 /// Says how the run is isolated, where that was asked for by its tier, or with -v where it is not isolated.
@@ -191,14 +199,14 @@ fn unjudged_steps_words(checked: &Checked) -> String {
 }
 
 /// Where a run that is taken up goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Begins {
     /// Where it stands.
     WhereItStands,
     /// At the first step that passed and would pass no longer.
     AtRegressed,
-    /// At a step that passed, which is done anew.
-    AtStep(u32),
+    /// At a step that passed, which is done anew: its number or title, or its node's name.
+    AtStep(String),
 }
 
 /// Takes a run up.
@@ -222,7 +230,7 @@ pub async fn resume(
     let auto_answer = auto_answer.unwrap_or(before.auto_answer);
     let from = match begins {
         Begins::AtRegressed => recheck::first_regressed(context, &client, handle, &before).await?,
-        Begins::AtStep(step) => Some((step, None)),
+        Begins::AtStep(step) => Some((step_number(&client, handle, &step).await?, None)),
         Begins::WhereItStands => None,
     };
     let mut stop = Stop::listen()?;
@@ -249,6 +257,14 @@ pub async fn resume(
         stop,
     )
     .await
+}
+
+/// Returns the number of the step that a person names.
+async fn step_number(client: &Client, handle: Handle, named: &str) -> Result<u32, Failure> {
+    match named.parse() {
+        Ok(number) => Ok(number),
+        Err(_) => Ok(client.why(handle, named).await?.step.number),
+    }
 }
 
 /// Finds the run that `planctl resume` alone goes on with: the newest, or the one that has the workspace for which that one waits,
@@ -303,13 +319,13 @@ async fn watch_run(
 ) -> Answer {
     let manner = progress.manner();
     let mut answer_prompt = AnswerPrompt::open(context, manner, no_wait)?;
-    let mut since = 0;
+    let mut shown = Shown::after(client, handle, Some(0)).await?;
     let mut waits = Waits::default();
     loop {
         let seen = async {
             // In this order: the events that led to the state are printed before the state of the run.
             let view = client.status(handle).await?;
-            print_new_events(client, handle, progress, &mut since).await?;
+            print_new_events(client, progress, &mut shown).await?;
             Ok(view)
         };
         let view = match until_stopped(stop, seen).await? {
@@ -341,7 +357,7 @@ async fn watch_run(
         }
         tokio::select! {
             exit = stop.wait_for_signal() => return Ok(print_detached(context, &view, progress, exit)),
-            news = client.wait_for_news(handle, since, LOOK) => news?,
+            news = client.wait_for_news(handle, shown.seq(), LOOK) => news?,
         }
     }
 }
@@ -378,12 +394,13 @@ pub async fn work_to_the_end(
     match worked.asked {
         Some(exit) if is_daemon => {
             let run = shell_word(&worked.view.run);
-            context.say(&format!("detached; {run} goes on.   planctl watch {run}"));
-            context.say(&format!("stop it for good: planctl cancel {run}"));
+            let typed = |words: &str| next::typed_in(words, &worked.view.workspace);
+            context.say(&typed(&format!("detached; {run} goes on.   planctl watch {run}")));
+            context.say(&typed(&format!("stop it for good: planctl cancel {run}")));
             Ok(exit)
         }
         Some(exit) => {
-            context.say(&format!("stopped; planctl resume {}", shell_word(&worked.view.run)));
+            context.say(&stopped_words(&worked.view));
             Ok(exit)
         }
         None => {
@@ -394,15 +411,33 @@ pub async fn work_to_the_end(
     }
 }
 
-/// Returns the question of a worker, or the limit that a loop came to, where the run waits for that: no step's failure says it.
-async fn question_of(client: &Client, handle: Handle, view: &RunView) -> Result<Option<String>, Failure> {
-    let Some(WaitingOn { kind, id: Some(id), .. }) = &view.waiting_on else { return Ok(None) };
-    if kind != "question" && kind != "escalation" {
-        return Ok(None);
+/// Says that this process works on a run no longer, and what to type next.
+fn stopped_words(view: &RunView) -> String {
+    let follow_up = next::typed_in(&follow_up_command(view), &view.workspace);
+    match view.worked_on_by {
+        Some(_) => {
+            format!("stopped here; {} goes on, as others work on it.   {follow_up}", show::safe(&view.run))
+        }
+        None => format!("stopped; {follow_up}"),
     }
-    let asks = client.asks(Some(handle)).await?.asks;
-    let ask = asks.into_iter().find(|ask| ask.id == *id);
-    Ok(ask.filter(|ask| kind == "question" || ask.reason == "visits_limit").map(|ask| ask.asks))
+}
+
+/// Returns the question of a worker, why a person is asked, or the ask of a run within, where the run waits for that and no step's
+/// failure says it.
+async fn question_of(client: &Client, handle: Handle, view: &RunView) -> Result<Option<String>, Failure> {
+    let Some(WaitingOn { id: Some(id), .. }) = &view.waiting_on else { return Ok(None) };
+    let Some(ask) = open_asks(client, handle).await?.into_iter().find(|ask| ask.id == *id) else {
+        return Ok(None);
+    };
+    if let Some(run) = ask.run.as_ref().filter(|run| **run != view.run) {
+        return Ok(Some(format!("{run}: {}", ask.asks)));
+    }
+    let is_told = ask.step.is_some() && !matches!(ask.reason.as_str(), "visits_limit" | "not_red");
+    Ok(match ask.kind.as_str() {
+        "question" => Some(ask.asks),
+        "escalation" if !is_told => Some(ask.asks),
+        _ => None,
+    })
 }
 
 /// Says where a run stands that a daemon goes on with, and how to follow it.
@@ -414,7 +449,8 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
     } else {
         show::print_json(&view)?;
     }
-    context.say(&format!("the daemon goes on with it.   planctl watch {run}"));
+    let watch = format!("the daemon goes on with it.   planctl watch {run}");
+    context.say(&next::typed_in(&watch, &view.workspace));
     Ok(Exit::Yes)
 }
 
@@ -470,5 +506,5 @@ pub fn manner(context: &Context) -> Result<Manner, Failure> {
 }
 
 pub(super) fn name(file: &Path) -> String {
-    shell_word(&file.display().to_string())
+    show::file_word(file)
 }

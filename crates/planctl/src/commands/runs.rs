@@ -8,6 +8,7 @@ use super::{Context, verify};
 use crate::args::RunFilter;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::progress::{self, Look};
 use crate::show::{self, BOLD, Cell, Column, styled};
 
@@ -108,7 +109,7 @@ fn warn_unreadable(unread: &[UnreadRun]) {
     for run in unread {
         let name = show::safe(&run.run);
         show::say(&format!("{name} can't be shown: {}", show::safe(&run.what)));
-        show::say(&format!("next: planctl audit {name}"));
+        show::say(&next::line(&format!("planctl audit {name}")));
     }
 }
 
@@ -227,6 +228,7 @@ fn run_page(view: &RunView) -> String {
     if let Some(reason) = view.reason.as_ref().filter(is_news) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
+    text.push_str(&super::run::end::left_out_line(view));
     for day in view.day_budgets.iter().filter(|_| !view.state.is_over()) {
         text.push_str(&format!("  {}\n", show::day_budget(day, false, now_unix_seconds)));
     }
@@ -243,7 +245,7 @@ fn run_page(view: &RunView) -> String {
         text.push_str(&format!("  {}\n", super::run::end::worktree_line(worktree)));
     }
     if let Some(next) = next_of(view) {
-        text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
+        text.push_str(&format!("{}\n", next::line(&next)));
     }
     text
 }

@@ -35,7 +35,7 @@ pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
 
 /// Returns the commands to type next about a run, a line for each, as they stand behind `next:`.
 pub fn next_of(view: &RunView) -> Option<String> {
-    next_in_its_workspace(view).map(|words| next::typed_here(&words, &view.workspace))
+    next_in_its_workspace(view).map(|words| next::typed_in(&words, &view.workspace))
 }
 
 fn next_in_its_workspace(view: &RunView) -> Option<String> {
@@ -53,7 +53,7 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
         }
         RunState::Paused if show::is_of_guard(&view.plan) => Some(format!("planctl resume {run}")),
         RunState::Paused => {
-            let plan = shell_word(&view.plan);
+            let plan = next::plan_word(&view.plan, &view.workspace);
             let approve = format!("planctl approve {plan}    (once the plan is changed)");
             Some(lines(&[format!("planctl resume {run}"), approve]))
         }
@@ -79,9 +79,9 @@ fn next_of_holder(holder: &HolderView) -> String {
 }
 
 /// Returns what starts another run of a run's plan, with the worker that was named for it.
-pub fn again(plan: &str, view: &RunView) -> String {
+pub fn again(view: &RunView) -> String {
     let worker = view.exec.as_ref().map(|command| format!("exec:{command}")).or_else(|| view.agent.clone());
-    next::words(&Next::start_again_with(plan, worker))
+    next::words_in(&Next::start_again_with(&view.plan, worker), Some(&view.workspace))
 }
 
 /// Returns the role that nobody serves while a run waits for it.
@@ -103,8 +103,7 @@ fn merge_of(view: &RunView) -> Option<String> {
         return None;
     }
     let workspace = shell_word(&view.workspace);
-    let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(&view.workspace));
-    let git = if is_here { "git".to_owned() } else { format!("git -C {workspace}") };
+    let git = if next::stands_in(&view.workspace) { "git".to_owned() } else { format!("git -C {workspace}") };
     // The commit that was judged, by the whole of its name: somebody may move the branch before this is typed, and may give
     // a branch or a tag the name that a shorter one would be. A reference to replace an object may come later, too.
     let merged = worktree.commit.clone().filter(|_| worktree.uncommitted == Some(0));

@@ -9,7 +9,7 @@ use planctl_harness::Spawner;
 use planctl_lang::did_you_mean;
 use planctl_lang::tools::{Outputs, Tool, ToolList};
 use planctl_server::tools::{ToolError, ToolPlace};
-use planctl_tools::Calls;
+use planctl_tools::{Calls, FaultKind};
 use serde_json::Value;
 
 use super::Context;
@@ -188,13 +188,28 @@ impl<'a> Asking<'a> {
                 Failure::new(Exit::NotFound, said).help(help)
             }
             ToolError::NoVariable(name) => Failure::new(Exit::No, said).help(format!("export {name}=…")),
-            ToolError::Failed { .. }
-            | ToolError::Unrunnable(_)
-            | ToolError::Isolation(_)
-            | ToolError::Kept(_) => {
+            ToolError::Failed { code, .. } => {
+                let kind = FaultKind::ALL.into_iter().find(|kind| Some(i32::from(kind.exit_code())) == *code);
+                let exit = kind.map_or(Exit::No, exit_of);
+                Failure::new(exit, format!("could not use {}: {said}", show::safe(server)))
+            }
+            ToolError::Unrunnable(_) | ToolError::Isolation(_) | ToolError::Kept(_) => {
                 Failure::new(Exit::No, format!("could not use {}: {said}", show::safe(server)))
             }
         }
+    }
+}
+
+/// The exit code of a fault, which is the same for a call that is a step of a plan.
+fn exit_of(kind: FaultKind) -> Exit {
+    match kind {
+        FaultKind::Tool => Exit::No,
+        FaultKind::Arguments => Exit::Data,
+        FaultKind::Network => Exit::Unavailable,
+        FaultKind::RateLimit => Exit::Temporary,
+        FaultKind::Protocol => Exit::Protocol,
+        FaultKind::Auth => Exit::Denied,
+        FaultKind::Changed => Exit::Configuration,
     }
 }
 

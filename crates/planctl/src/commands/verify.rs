@@ -10,6 +10,7 @@ use crate::args::VerifyArgs;
 use crate::checking::{self, Prober};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::plan_files;
 use crate::show;
 
 mod github;
@@ -45,6 +46,10 @@ pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
     if reads_input && (args.watch || args.fixing.fix || args.files.len() > 1) {
         return Err(Failure::usage("`-` is standard input: alone, and without --watch and --fix"));
     }
+    // A file that is not there is named by the finding that it can't be read.
+    let file = |file: &PathBuf| plan_files::lookup(context.workspace(), file).ok().flatten();
+    let files = args.files.iter().map(|name| file(name).unwrap_or_else(|| name.clone())).collect();
+    let args = &VerifyArgs { files, ..args.clone() };
     if args.watch {
         return watch::watch(context, args).await;
     }
@@ -125,9 +130,4 @@ pub fn print_reports(reports: &[planctl_lang::Report], format: Format) -> Result
         many if format == Format::Json => show::print_json(&many),
         many => many.iter().try_for_each(show::print_json),
     }
-}
-
-/// Returns how a path is typed in a command.
-fn typed(file: &Path) -> String {
-    show::shell_word(&file.display().to_string())
 }

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use planctl_api::wire::{RunState, RunView, WaitingOn};
+use planctl_api::wire::{EventLine, RunState, RunView, WaitingOn};
 use planctl_config::TerminalCall;
 use planctl_engine::Answer;
 use planctl_server::LiveActivity;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::answer_prompt::{AnswerPrompt, open_asks};
+use super::answer_prompt::{AnswerPrompt, open_asks, with_those_within};
 use crate::attention::Attention;
-use crate::client::{self, Client, Handle, Outcome};
+use crate::client::{self, Client, Handle, Outcome, handle_of};
 use crate::failure::{Exit, Failure};
-use crate::next::start_worker;
+use crate::next::{self, start_worker};
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, shell_word, styled};
 use crate::stop::Stop;
@@ -98,10 +98,7 @@ async fn work_shown(
 ) -> Result<Worked, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut asked = None;
-    let mut since = match how.since {
-        Some(since) => since,
-        None => client.newest_seq(handle).await?,
-    };
+    let mut shown = Shown::after(client, handle, how.since).await?;
     let (mut looks, mut has_said_asks) = (0, false);
     let activity = LiveActivity::default();
     let working = client.work_on(handle, how.no_wait, activity.clone(), stopped);
@@ -120,10 +117,10 @@ async fn work_shown(
     let outcome = loop {
         let exit = tokio::select! {
             outcome = &mut working => break outcome?,
-            news = pace(client, handle, since) => {
+            news = pace(client, handle, shown.seq()) => {
                 news?;
                 answer_prompt.take_if(|prompt| prompt.has_ended());
-                let opened = print_new_events(client, handle, progress, &mut since).await?;
+                let opened = print_new_events(client, progress, &mut shown).await?;
                 // A run within this one tells nothing to this one's history.
                 if how.answers && !how.no_wait {
                     answer_choices(client, handle).await?;
@@ -157,11 +154,11 @@ async fn work_shown(
             progress.say(if client.is_daemon() { "detaching …" } else { "stopping …" });
         }
     };
-    print_new_events(client, handle, progress, &mut since).await?;
+    print_new_events(client, progress, &mut shown).await?;
     let view = client.status(handle).await?;
     progress.finish(&view, client::now_unix_seconds());
     let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
-    Ok(Worked { view, seq: since, asked })
+    Ok(Worked { view, seq: shown.seq(), asked })
 }
 
 /// The answer to a question that takes any text and declares no usual answer.
@@ -187,18 +184,76 @@ async fn pace(client: &Client, handle: Handle, since: u64) -> Result<(), Failure
     client.wait_for_news(handle, since, LOOK).await
 }
 
+/// How far the histories of a run and of those within it were shown.
+pub struct Shown {
+    /// The runs, each with the place of the last line, the one that is worked on before those within it.
+    runs: Vec<(Handle, u64)>,
+}
+
+impl Shown {
+    /// Begins behind a place in a run's history; without one behind all that there is, of the runs within it, too.
+    pub async fn after(client: &Client, handle: Handle, since: Option<u64>) -> Result<Shown, Failure> {
+        let mut runs = match since {
+            Some(0) => return Ok(Shown { runs: vec![(handle, 0)] }),
+            Some(_) | None => Vec::new(),
+        };
+        for run in with_those_within(client, handle).await? {
+            runs.push((run, client.newest_seq(run).await?));
+        }
+        if let (Some(seq), Some((_, own))) = (since, runs.first_mut()) {
+            *own = seq;
+        }
+        Ok(Shown { runs })
+    }
+
+    /// Returns the place of the last line of the run that is worked on.
+    pub fn seq(&self) -> u64 {
+        self.runs.first().map_or(0, |(_, seq)| *seq)
+    }
+
+    /// Returns lines that were not shown, a part of them where there are many; on wish with those of the runs within.
+    async fn new_lines(
+        &mut self,
+        client: &Client,
+        has_those_within: bool,
+    ) -> Result<Vec<EventLine>, Failure> {
+        let mut lines = Vec::new();
+        let mut at = 0;
+        while let Some((run, seq)) = self.runs.get(at).copied().filter(|_| at == 0 || has_those_within) {
+            let new = client.events(run, seq).await?;
+            self.runs[at].1 = new.last().map_or(seq, |line| line.seq);
+            for begun in new.iter().filter_map(begun_run) {
+                if self.runs.iter().all(|(known, _)| *known != begun) {
+                    self.runs.push((begun, 0));
+                }
+            }
+            lines.extend(new);
+            at += 1;
+        }
+        if at > 1 {
+            let time = |line: &EventLine| show::unix_seconds(&line.at).unwrap_or_default();
+            lines.sort_by(|one, other| time(one).total_cmp(&time(other)));
+        }
+        Ok(lines)
+    }
+}
+
+/// Returns the run of a plan within that began, as an event says.
+fn begun_run(line: &EventLine) -> Option<Handle> {
+    let found = line.data.get("found").filter(|_| line.event == "harness.begun")?;
+    handle_of(found.get("run")?.as_str()?).ok()
+}
+
 /// Shows what happened since; says whether a person was asked.
 pub async fn print_new_events(
     client: &Client,
-    handle: Handle,
     progress: &mut Progress,
-    since: &mut u64,
+    shown: &mut Shown,
 ) -> Result<bool, Failure> {
     let mut opened = false;
     loop {
-        let lines = client.events(handle, *since).await?;
+        let lines = shown.new_lines(client, progress.has_lines()).await?;
         for line in &lines {
-            *since = line.seq;
             opened |= line.event == "ask_opened";
             progress.event(line)?;
         }
@@ -211,8 +266,11 @@ pub async fn print_new_events(
 
 /// Tells a person who reads the plain output where to answer.
 async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
-    for ask in client.asks(Some(handle)).await?.asks {
-        show::tell(&styled(show::CARE, &format!("waiting for you: planctl approvals show {}", ask.id)));
+    for ask in open_asks(client, handle).await? {
+        show::tell(&styled(
+            show::CARE,
+            &next::here(&format!("waiting for you: planctl approvals show {}", ask.id)),
+        ));
     }
     Ok(())
 }
@@ -232,6 +290,10 @@ async fn say_waiting(client: &Client, handle: Handle, has_said_asks: bool) -> Re
 
 /// Says what a run waits for that others have to do, and what to type for that.
 pub fn waiting_line(view: &RunView) -> Option<String> {
+    waiting_words(view).map(|words| next::typed_in(&words, &view.workspace))
+}
+
+fn waiting_words(view: &RunView) -> Option<String> {
     let alone = show::is_left_alone(view.state, view.worked_on_by)
         .then(|| format!("{}: planctl resume {}", show::LEFT_ALONE, shell_word(&view.run)));
     let Some(wait) = &view.waiting_on else { return alone };
@@ -239,7 +301,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
         (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
-            Some(format!("{reason}; once that is fixed: planctl resume {}", show::safe(&view.run)))
+            Some(format!("{reason}; once that is fixed: planctl resume {}", shell_word(&view.run)))
         }
         (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))

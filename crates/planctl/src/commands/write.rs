@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use planctl_lang::workflow::Language;
+
 use super::Context;
 use crate::failure::{Exit, Failure};
 use crate::show;
@@ -30,6 +32,32 @@ pub fn replace(context: &Context, file: &Path, old: &str, new: &str) -> Result<(
         }
         Err(error) => Err(refused(error.to_string())),
     }
+}
+
+/// Makes the file of a plan in a language, markdown where it is none; refuses a name by which it would be read as another.
+pub fn create_plan(file: &Path, text: &str, language: Option<Language>) -> Result<(), Failure> {
+    refuse_other_language(file, language)?;
+    create(file, text)
+}
+
+/// Refuses a name by which a text would be read as one of another language, and one that no file can have.
+pub fn refuse_other_language(file: &Path, language: Option<Language>) -> Result<(), Failure> {
+    let path = file.display().to_string();
+    let name = show::safe(&path);
+    if path.ends_with('/') || file.is_dir() {
+        return Err(Failure::usage(format!("{name} is a folder, and a plan is a file"))
+            .help(format!("name the file: {}/NAME.md", name.trim_end_matches('/'))));
+    }
+    let named = Language::of(&path);
+    if named == language {
+        return Ok(());
+    }
+    let words = |language: Option<Language>| language.map_or("markdown", Language::name);
+    let ending = language.map_or("md", Language::ending);
+    let message = format!("the plan is {}, and {name} would be read as {}", words(language), words(named));
+    Err(Failure::usage(message).help(format!(
+        "name a file that ends with .{ending}; planctl graph render writes a plan in another language"
+    )))
 }
 
 /// Makes a file that is not there yet, with its folders; refuses where it is.

@@ -6,7 +6,7 @@ use planctl_api::wire::{BranchState, BranchView, JoinView, RunView, StepState, S
 use planctl_server::Activity;
 
 use crate::gutter;
-use crate::next::{SERVE_ALL, start_worker};
+use crate::next::{self, SERVE_ALL, start_worker};
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// How a run is looked at.
@@ -224,7 +224,9 @@ fn footer(view: &RunView, look: &Look) -> Option<String> {
     let is_live = look.ctrl_c.is_some();
     let Some(wait) = &view.waiting_on else {
         if is_left_alone(view, look) {
-            let line = format!("{}: planctl resume {}", show::LEFT_ALONE, show::safe(&view.run));
+            let resume =
+                next::typed_in(&format!("planctl resume {}", show::shell_word(&view.run)), &view.workspace);
+            let line = format!("{}: {resume}", show::LEFT_ALONE);
             return is_live.then(|| styled(CARE, &line));
         }
         return look.ctrl_c.map(|ctrl_c| match (view.state.is_over(), ctrl_c) {
@@ -234,7 +236,9 @@ fn footer(view: &RunView, look: &Look) -> Option<String> {
         });
     };
     Some(match (wait.id, &wait.run, &wait.role) {
-        (Some(id), _, _) if is_live => styled(CARE, &format!("waiting for you: planctl approvals show {id}")),
+        (Some(id), _, _) if is_live => {
+            styled(CARE, &next::here(&format!("waiting for you: planctl approvals show {id}")))
+        }
         (Some(_), _, _) => styled(CARE, "waiting for you"),
         (None, Some(run), _) if wait.lock.is_some() => {
             let lock = wait.lock.as_deref().unwrap_or_default();

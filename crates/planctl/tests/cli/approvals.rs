@@ -234,11 +234,31 @@ fn waive_needs_a_reason_and_shows_for_ever() {
 fn reassign_gives_the_step_to_another_role() {
     let fixture = Fixture::new();
     let ask = stuck(&fixture);
+    let alone = fixture.planctl(&["approvals", "reassign", &ask]);
+    let next = format!("next: planctl approvals reassign {ask} ROLE\n");
+    assert!(alone.code == 2 && alone.err.contains(&next), "the ask's number names no role: {alone:?}");
     let status = goes_on(&fixture, &["approvals", "reassign", &ask, "senior"]);
     assert_eq!(
         (status["steps"][0]["state"].as_str(), status["steps"][0]["role"].as_str()),
         (Some("passed"), Some("senior"))
     );
+}
+
+#[test]
+fn reassign_takes_no_role_that_nothing_knows() {
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:true\"\n\n[roles.senior]\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    fixture.write("p.md", &plan("Stuck", "5 minutes", &[("Try", "test -e impossible", "escalate")]));
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]).code, 3);
+    let ask = fixture.ask();
+    let said = fixture.planctl(&["approvals", "reassign", &ask, "senoir"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(
+        said.err.contains("there is no role \"senoir\"") && said.err.contains("roles: coder, senior"),
+        "{said:?}"
+    );
+    assert_eq!(fixture.planctl(&["approvals", "reassign", &ask, "senior"]).code, 0);
 }
 
 #[test]

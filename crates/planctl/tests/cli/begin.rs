@@ -77,6 +77,36 @@ fn a_new_plan_begins_from_a_template_or_from_a_plan() {
     assert!(said.err.contains("did you mean `bugfix`?"), "{said:?}");
 }
 
+// Markdown was written into files of any name, and the next command failed.
+#[test]
+fn a_plan_is_written_in_the_language_that_its_file_is_named_for() {
+    let fixture = Fixture::new();
+    fixture.write("todo.md", "- [ ] one\n").write("t.md", &templated());
+    let refused: [&[&str]; 5] = [
+        &["plan", "import", "todo.md", "-o", "x.json"],
+        &["plan", "draft", "fix the failing test a.sh", "--out", "x.dot"],
+        &["goal", "resolve", "read a.txt", "--out", "x.json"],
+        &["expand", "t.md", "--item", "a", "-o", "x.json"],
+        &["new", "plans/"],
+    ];
+    for args in refused {
+        let said = fixture.planctl(args);
+        assert_eq!(said.code, 2, "{args:?} {said:?}");
+        let says = ["the plan is markdown, and x.", "plans/ is a folder, and a plan is a file"];
+        assert!(says.iter().any(|says| said.err.contains(says)), "{args:?} {said:?}");
+        assert!(!said.err.contains("--force"), "{said:?}");
+    }
+    for (file, from) in [("a.dot", "hello"), ("b.json", "hello"), ("c.md", "a.dot"), ("d.dot", "b.json")] {
+        let said = fixture.planctl(&["new", file, "--from", from]);
+        assert!(
+            said.code == 0 && said.out == format!("wrote {file}\nnext: planctl verify {file}\n"),
+            "{said:?}"
+        );
+        let verified = fixture.planctl(&["verify", file]);
+        assert_eq!(verified.code, 0, "{file} {verified:?}");
+    }
+}
+
 #[test]
 fn a_template_of_steps_is_expanded_with_a_file_a_command_or_words() {
     let fixture = Fixture::new();
@@ -283,6 +313,25 @@ fn what_is_no_task_list_or_is_done_is_not_imported_and_no_file_is_written_over()
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.err.contains(says), "{said:?}");
     }
+    let tasks = r#"{"tasks": [{"id": 1, "title": "x", "dependencies": []}]}"#;
+    fixture.write("tags.json", &format!("{{\"a\": {tasks}, \"b\": {tasks}}}"));
+    fixture.write("many.md", &"- [ ] one\n".repeat(5_001)).write("doubt.md", "- [-] it\n");
+    for (args, code, says) in [
+        (&["tags.json"][..], 1, "tags.json has tasks with the tags a, b"),
+        (&["tags.json", "--tag", "c"], 4, "it has a, b"),
+        (&["todo.md", "--tag", "c"], 4, "leave --tag out"),
+        (
+            &["many.md"],
+            1,
+            "the plan of many.md would have 5001 steps, and a plan may have 5000; nothing was written",
+        ),
+        (&["doubt.md"], 1, "left out: it (marked `[-]`: under way, or given up?)"),
+    ] {
+        let said = fixture.planctl(&[&["plan", "import"], args].concat());
+        assert!(said.code == code && said.err.contains(says), "{said:?}");
+    }
+    let tagged = fixture.planctl(&["plan", "import", "tags.json", "--tag", "b", "-o", "b.md"]);
+    assert!(tagged.code == 0 && tagged.err.contains("not read: tasks with the tag a"), "{tagged:?}");
     assert_eq!(fixture.planctl(&["plan", "import", "todo.md"]).code, 0);
     let again = fixture.planctl(&["plan", "import", "todo.md"]);
     assert!(again.code == 5 && again.err.contains("name another file: -o FILE"), "{again:?}");

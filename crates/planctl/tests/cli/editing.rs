@@ -1,6 +1,7 @@
 //! `approvals edit`: a plan changed in flight, in an editor that is a script.
 
 use crate::fixture::{Fixture, Going, Said, plan};
+use crate::seat::Seat;
 
 /// Both steps' workers do nothing of use for step 2, whose contract is wrong.
 const WORKER: &str = "touch done-$PLANCTL_STEP";
@@ -246,6 +247,16 @@ fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
         status["steps"].as_array().unwrap().iter().map(|step| step["attempts"].as_u64().unwrap()).collect();
     assert_eq!(attempts, [1, 2], "the first step was not worked on again");
     assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+}
+
+#[test]
+fn ctrl_c_at_the_question_after_an_edit_says_where_the_text_is_kept() {
+    let fixture = stuck();
+    let line = format!("EDITOR='sed -i s/wrong-2/done-2/' planctl approvals edit {}", fixture.ask());
+    let mut seat = Seat::new(&fixture, 200, &line);
+    seat.hear("Approve this").hear("> ").keys("\u{3}");
+    let said = seat.end().1;
+    assert!(said.contains("your text is kept in") && said.contains("planctl approvals edit"), "{said}");
 }
 
 #[test]

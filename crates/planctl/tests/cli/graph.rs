@@ -81,6 +81,16 @@ fn a_plan_that_another_language_would_judge_otherwise_is_not_written() {
 }
 
 #[test]
+fn a_plan_that_makes_no_graph_is_written_and_not_compared_which_is_said() {
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", &SOUND.replace("start -> repair", "start -> nowhere"));
+    let written = fixture.planctl(&["graph", "render", "fix.dot", "--format", "json"]);
+    assert_eq!(written.code, 0, "{written:?}");
+    let said = "warning: the plan has errors, so nothing could compare the two texts\nhelp: planctl verify fix.dot\n";
+    assert!(written.err.starts_with(said), "{written:?}");
+}
+
+#[test]
 fn a_plan_in_markdown_is_drawn_too() {
     let fixture = Fixture::new();
     fixture.write(
@@ -289,6 +299,14 @@ fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
     let looked = &json["choices"][0]["looked"][0];
     assert_eq!((&looked["came"], &looked["clauses"][0]["found"]), (&"taken".into(), &"1".into()), "{json}");
     assert_eq!(fixture.status()["steps"][2]["state"], "pending");
+    // A step that the run went past says which decision led past it.
+    let past = fixture.planctl(&["why", "p-1", "3"]).out;
+    for words in
+        ["step 3 Long way: gone past", "Which way?", "if steps.1.attempts=1 · taken: its condition held"]
+    {
+        assert!(past.contains(words), "{words}: {past}");
+    }
+    assert!(!past.contains("first reached"), "{past}");
 }
 
 #[test]

@@ -353,6 +353,18 @@ fn h_34_h_35_h_38_a_step_that_may_fail_is_skipped_and_one_that_may_not_ends_the_
 }
 
 #[test]
+fn a_plan_that_is_done_is_held_to_once_more_by_the_command_that_it_names() {
+    let fixture = held();
+    let works = [Says("x"), Writes("one.txt", "one\n"), Says("x"), Writes("two.txt", "two\n"), Says("x")];
+    claude(&fixture).play(&works);
+    assert_eq!(state(&fixture), "done");
+    let on = fixture.planctl(&["guide", "on", "plan.md"]);
+    assert!(on.err.contains("next: planctl guide on --again plan.md"), "{on:?}");
+    let again = fixture.planctl(&["guide", "on", "--again", "plan.md"]);
+    assert!(again.out.contains("YOU ARE HERE"), "{again:?}");
+}
+
+#[test]
 fn off_pauses_the_run_and_on_goes_on() {
     let fixture = held();
     let off = fixture.planctl(&["guide", "off"]);
@@ -419,6 +431,94 @@ fn a_guard_holds_without_any_plan_and_is_not_tried_where_nothing_changed() {
     assert_eq!(played.sent_back.len(), 1, "{played:?}");
     assert_eq!(fixture.planctl(&["guard", "rm", "1"]).code, 0);
     assert_eq!(session.hook("stop", &json!({})), Value::Null);
+}
+
+#[test]
+fn a_guard_lets_the_files_change_that_it_only_looks_at() {
+    let guards: [(&[&str], &str, &str, &str); 7] = [
+        (&["gcc -fsyntax-only src.c"], "src.c", "a\n", "int a;\n"),
+        (&["gcc -fsyntax-only src.c", "--paths", "*.c"], "src.c", "a\n", "int a;\n"),
+        (&["bash -n run.sh"], "run.sh", "if\n", "true\n"),
+        (&["diff src.c want.txt"], "src.c", "a\n", "int want;\n"),
+        (&["test \"$(wc -l < src.c)\" -gt 5"], "src.c", "a\n", "1\n2\n3\n4\n5\n6\n"),
+        (&["grep -q ok src.c"], "src.c", "a\n", "ok\n"),
+        (&["bash check.sh src.c", "--paths", "src.c"], "src.c", "a\n", "ok\n"),
+    ];
+    for (guard, file, broken, mended) in guards {
+        let fixture = Fixture::new();
+        fixture.write(file, broken).write("want.txt", "int want;\n").write("check.sh", "grep -q ok \"$1\"\n");
+        let added = fixture.planctl(&[&["guard"], guard].concat());
+        assert_eq!(added.code, 0, "{guard:?}: {added:?}");
+        let edit = json!({ "tool_name": "Edit", "tool_input": { "file_path": fixture.path(file) } });
+        let session = claude(&fixture);
+        // Files that matched when it was added are not the session's work until one changes.
+        fixture.write(file, &format!("{broken}{broken}"));
+        assert_eq!(session.play(&[Says("done")]).sent_back.len(), 1, "{guard:?}");
+        assert_eq!(session.hook("tool", &edit), Value::Null, "{guard:?}");
+        let played = session.play(&[Writes(file, mended), Says("done")]);
+        assert_eq!(played.sent_back.len(), 0, "{guard:?}: {played:?}");
+        assert!(fixture.planctl(&["guard", "ls"]).out.contains("holds"), "{guard:?}");
+    }
+}
+
+#[test]
+fn a_guard_keeps_what_it_runs_whatever_its_paths_say() {
+    let guards: [&[&str]; 5] = [
+        &["bash check.sh"],
+        &["bash check.sh", "--paths", "**"],
+        &["bash -n check.sh && bash check.sh"],
+        &["cat check.sh | bash"],
+        &["diff src.c check.sh", "--paths", "src.c", "--paths", "*.txt"],
+    ];
+    for guard in guards {
+        let fixture = Fixture::new();
+        fixture.write("check.sh", "exit 1\n").write("src.c", "a\n");
+        let added = fixture.planctl(&[&["guard"], guard].concat());
+        assert!(added.err.contains("may not change what decides it: check.sh"), "{guard:?}: {added:?}");
+        fixture.write("check.sh", "exit 0\n").write("src.c", "exit 0\n");
+        let played = claude(&fixture).play(&[Says("done")]);
+        assert!(played.sent_back[0].contains("check.sh (changed)"), "{guard:?}: {played:?}");
+    }
+    let fixture = Fixture::new();
+    fixture.write("app.py", "x\n").write("lint.sh", "exit 0\n");
+    let added = fixture.planctl(&["guard", "bash lint.sh app.py"]);
+    let hint =
+        "where app.py is the work: planctl guard rm 1; planctl guard 'bash lint.sh app.py' --paths app.py";
+    assert!(added.err.contains(hint), "{added:?}");
+}
+
+#[test]
+fn a_guard_of_an_earlier_planctl_says_how_the_files_that_it_looks_at_may_change() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
+    let folder = fixture.state().join("guide");
+    let mut files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"frees_work\": true", "\"frees_work\": false")).unwrap();
+    let played = claude(&fixture).play(&[Says("done")]);
+    assert!(played.sent_back[0].ends_with("planctl guard rm 1, then add it again"), "{played:?}");
+    assert!(fixture.planctl(&["guard", "ls"]).out.contains("planctl guard rm 1, then add it again"));
+    // The approval of the one before is nothing to the next.
+    assert_eq!(fixture.planctl(&["guard", "rm", "1"]).code, 0);
+    fixture.write("ok", "x\n");
+    let added = fixture.planctl(&["guard", "grep -q x ok"]);
+    assert!(added.code == 0 && added.out.starts_with("guard 2: "), "{added:?}");
+}
+
+#[test]
+fn a_configuration_that_a_session_breaks_does_not_let_it_go() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
+    fixture.write("planctl.toml", "x = [[[");
+    let played = claude(&fixture).play(&[Says("done"); 7]);
+    assert_eq!(played.sent_back.len(), 6, "{played:?}");
+    assert!(played.sent_back[0].contains("planctl.toml"), "{played:?}");
+    assert!(played.notes[0].contains("nothing has passed"), "{played:?}");
+    std::fs::remove_file(fixture.path("planctl.toml")).unwrap();
+    let session = claude(&fixture);
+    assert_eq!(session.play(&[Runs("touch ok"), Says("done")]).sent_back.len(), 0);
+    assert!(fixture.planctl(&["guard", "ls"]).out.contains("holds"));
 }
 
 #[test]
@@ -549,6 +649,19 @@ fn hooks_are_added_to_settings_that_keep_all_else_and_go_again() {
 }
 
 #[test]
+fn a_comment_in_hooks_that_are_empty_stays() {
+    let fixture = Fixture::new();
+    let mine = "{\n  \"hooks\": { /* mine */ }\n}\n";
+    fixture.write(".claude/settings.json", mine);
+    assert_eq!(fixture.planctl(&["guide", "install", "claude"]).code, 0);
+    let made = fixture.read(".claude/settings.json");
+    assert!(made.contains("/* mine */") && made.contains("hook claude stop"), "{made}");
+    assert_eq!(fixture.planctl(&["guide", "install", "claude", "--remove"]).code, 0);
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    assert_eq!(bare(&fixture.read(".claude/settings.json")), bare(mine));
+}
+
+#[test]
 fn claude_takes_the_hooks_as_a_plugin_and_has_them_in_one_form_at_a_time() {
     let fixture = Fixture::new();
     let (settings, hooks) = (".claude/settings.json", ".claude/skills/planctl/hooks/hooks.json");
@@ -630,6 +743,27 @@ fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
     let other = Fixture::new();
     let on = other.planctl(&["guide", "on", "fix a bug in the login module"]);
     assert!(on.err.contains("wrote plans/bugfix_workflow.md, the library's plan"), "{on:?}");
+}
+
+#[test]
+fn an_entry_with_a_check_of_an_output_becomes_a_plan_that_has_it() {
+    let fixture = Fixture::new();
+    let check = json!({ "type": "output_contains", "value": "On branch" });
+    let step = json!({ "id": "a", "action": "Run git status", "verify": check });
+    let entry = json!({ "triggers": ["check status"], "trigger_threshold": 1, "steps": [step] });
+    fixture.write("plans/lib.json", &json!({ "plans": { "st": entry } }).to_string());
+    let hint = fixture.planctl(&["run", "st"]);
+    assert!(hint.err.contains("planctl new plans/st.json --from st"), "{hint:?}");
+    let on = fixture.planctl(&["guide", "on", "check status", "--approve"]);
+    assert_eq!(on.code, 0, "{on:?}");
+    assert!(on.err.contains("wrote plans/st.json, the library's plan"), "{on:?}");
+    assert!(on.out.contains("This step passes by the output"), "{on:?}");
+    let listed = fixture.planctl(&["library", "ls"]);
+    assert_eq!(
+        (listed.code, listed.out.matches("st ").count()),
+        (0, 1),
+        "the plan is not a second entry: {listed:?}"
+    );
 }
 
 /// The answer of `codex app-server` (0.169.0) to `hooks/list`, in which it trusts the hooks or does not.

@@ -249,7 +249,7 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
         let said = here("two", words);
         assert_eq!(said.code, 4, "{words:?}: {said:?}");
         assert!(said.err.contains("this workspace has none yet"), "{words:?}: {said:?}");
-        assert!(said.err.contains("next: planctl ls --all"), "{words:?}: {said:?}");
+        assert!(said.err.contains("next: planctl -C two --workspace . ls --all"), "{words:?}: {said:?}");
     }
     assert_eq!(here("one", &["cancel", "--yes"]).code, 0);
 }
@@ -257,10 +257,14 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
 #[test]
 fn a_number_that_is_none_and_a_word_in_place_of_a_folder_are_said_in_plain_words() {
     let fixture = Fixture::new();
-    for words in [&["logs", "--step", "x"][..], &["approvals", "retry", "lint-3"], &["events", "-n", "five"]]
-    {
+    for (words, usage) in [
+        (&["logs", "--step", "x"][..], "planctl logs"),
+        (&["approvals", "retry", "lint-3"], "planctl approvals retry"),
+        (&["events", "-n", "five"], "planctl events"),
+    ] {
         let said = fixture.planctl(words);
         assert!(said.code == 2 && said.err.contains("a whole number is expected"), "{words:?}: {said:?}");
+        assert!(said.err.contains(&format!("Usage: {usage} [")), "{words:?}: {said:?}");
     }
     for (word, next) in [("run", "planctl help run"), ("planctl", "planctl help")] {
         let said = fixture.planctl(&["man", word]);

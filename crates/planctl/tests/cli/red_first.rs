@@ -225,3 +225,37 @@ fn what_changes_protected_files_before_the_work_is_told() {
     assert!(page.contains("protected file test.sh changed"), "{page}");
     assert_eq!(fixture.status()["steps"][0]["vacuous"], false);
 }
+
+#[test]
+fn files_that_an_earlier_step_changed_are_put_back_before_the_work_and_the_run_goes_on() {
+    let fixture = Fixture::new();
+    let text = plan(
+        "Two",
+        "5 minutes",
+        &[("Try", "test -f one", "skip"), ("Made", "grep -q kept conf.txt && test -f two", "escalate")],
+    );
+    let text = text.replacen("**target:** coder", "**target:** coder\n**protects:** conf.txt", 1);
+    let text =
+        text.replace("**task:**\nMade", "**protects:** conf.txt\n**red_first:** deny\n\n**task:**\nMade");
+    fixture.write("conf.txt", "kept\n").write("p.md", &text);
+    let worker = "[ $PLANCTL_STEP = 2 ] || echo other >conf.txt; touch one two-$PLANCTL_STEP; [ $PLANCTL_STEP = 1 ] || touch two";
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("step=2 before=tampered"), "{said:?}");
+    let line = "step 2 \"Made\": its contract was not red before the work; before the work: protected files were touched: conf.txt";
+    assert!(said.out.contains(line) && !said.out.contains("step 1 Try: "), "{said:?}");
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
+    assert!(
+        page.contains(&format!("planctl approvals restore {ask}")) && !page.contains("approvals allow"),
+        "{page}"
+    );
+    assert_ne!(fixture.planctl(&["approvals", "allow", &ask]).code, 0);
+    let said = fixture.planctl(&["approvals", "restore", &ask]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.read("conf.txt"), "kept\n");
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(fixture.path("two-2").exists());
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+}

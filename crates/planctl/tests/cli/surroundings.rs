@@ -81,9 +81,10 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
     let refused = fixture.planctl(&["--server", &closed, "ls"]);
     let socket = fixture.planctl(&["--server", "/nowhere/daemon.sock", "ls"]);
     let other = fixture.planctl(&["--server", &strange, "ls"]);
+    let listen = format!("planctl daemon start --listen {}", closed.trim_start_matches("http://"));
     for (said, words, hint) in [
         (&none, "could not find a daemon: none runs in", "planctl daemon start"),
-        (&refused, "could not reach a daemon at http://127.0.0.1:", "planctl daemon start"),
+        (&refused, "could not reach a daemon at http://127.0.0.1:", &listen),
         (&socket, "could not reach a daemon at /nowhere/daemon.sock: No such file", "planctl daemon start"),
         (&other, "could not understand the daemon at http://127.0.0.1:", "is it another version"),
     ] {
@@ -96,6 +97,18 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "-d", "--exec", "touch done-1"]);
     assert!(said.code == 69 && said.err.contains("planctl daemon start"), "{said:?}");
     assert!(!fixture.path("done-1").exists());
+}
+
+#[test]
+fn something_else_than_a_run_that_is_missing_is_looked_for_in_its_own_list() {
+    let fixture = Fixture::new();
+    for (words, list) in [
+        (["token", "revoke", "zzzz"], "planctl token ls"),
+        (["notify", "replay", "9999"], "planctl notify deliveries"),
+    ] {
+        let said = fixture.planctl(&words);
+        assert!(said.code == 4 && said.err.contains(&format!("next: {list}\n")), "{said:?}");
+    }
 }
 
 /// A daemon whose database has no room: the first call fails, and its repetition hears that the same request is under way.

@@ -17,7 +17,7 @@ fn a_run_of_another_text_than_the_approved_one_is_begun_anew() {
     let said = fixture.planctl(&["resume", "p-1"]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("p.md is not the text any more that it runs"), "{said:?}");
-    assert!(said.err.contains("next: planctl run p.md"), "{said:?}");
+    assert!(said.err.contains("next: planctl run p.md --exec true\n"), "{said:?}");
     let said = fixture.planctl(&["run", "p.md", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 0, "{said:?}");
 }

@@ -8,6 +8,15 @@ use crate::http::house::{Ask, House};
 
 const FOREVER: &str = "touch begun; sleep 600";
 
+/// Lets time pass by the clock that decides.
+fn later(fixture: &Fixture, span: &str) {
+    fixture.sql(&format!(
+        "create function clock_timestamp() returns timestamptz language sql volatile as \
+         $now$ select pg_catalog.clock_timestamp() + interval '{span}' $now$; \
+         do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$"
+    ));
+}
+
 fn one_step(fixture: &Fixture) {
     fixture.write("p.md", &plan("One step", "5 minutes", &[("One", "test -e done-1", "escalate")]));
 }
@@ -57,6 +66,58 @@ fn a_run_that_nobody_works_on_says_so_everywhere() {
     watching.hear("nobody works on it: planctl resume p-1").signal(Signal::INT);
     let said = watching.end();
     assert!(said.err.contains("detached from p-1: nobody works on it"), "{said:?}");
+}
+
+#[test]
+fn a_process_that_stops_says_whether_others_go_on_and_the_clock_stands_still_once_nobody_does() {
+    let fixture = Fixture::new();
+    one_step(&fixture);
+    let mut going = fixture.start(&["run", "p.md", "--approve", "--exec", FOREVER]);
+    going.hear("work=out");
+    let id = until(&fixture, &Value::from("run"))["id"].as_str().unwrap().to_owned();
+    let beside = fixture.start(&["resume", "p-1"]);
+    let workers = || {
+        let locks = std::fs::read_dir(fixture.state().join("instances")).unwrap();
+        let notes = locks.filter_map(|lock| std::fs::read_to_string(lock.ok()?.path()).ok());
+        notes.filter(|note| note.contains(&id)).count()
+    };
+    while workers() < 2 {
+        std::thread::yield_now();
+    }
+    beside.signal(Signal::INT);
+    let said = beside.end();
+    assert!(said.code == 130 && said.err.contains("stopped here; p-1 goes on"), "{said:?}");
+    assert!(said.err.trim_end().ends_with("planctl watch p-1"), "{said:?}");
+    assert_eq!(fixture.status()["worked_on_by"], "run");
+
+    going.signal(Signal::INT);
+    let said = going.end();
+    assert!(said.err.contains("stopped; planctl resume p-1\n"), "{said:?}");
+    let seconds = || fixture.status()["spent"]["seconds"].as_f64().unwrap();
+    let stopped = seconds();
+    later(&fixture, "10 seconds");
+    assert_eq!(seconds(), stopped, "p73: nobody works on it");
+    assert_eq!(fixture.planctl(&["pause", "p-1"]).code, 0);
+    assert!(seconds() < stopped + 9.0, "p73: nobody worked on it: {} after {stopped}", seconds());
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn a_daemon_that_takes_up_a_run_counts_no_time_between_the_one_before_and_itself() {
+    let mut house = House::new();
+    one_step(&house.fixture);
+    said(&house.fixture, &["run", "p.md", "--approve", "-d", "--exec", FOREVER]);
+    house.until("p-1", "running");
+    house.until_sql("select count(*) from items where state = 'leased'", "1");
+    said(&house.fixture, &["daemon", "stop"]);
+    let seconds = |house: &House| house.fixture.status()["spent"]["seconds"].as_f64().unwrap();
+    let stopped = seconds(&house);
+    later(&house.fixture, "1 hour");
+    assert_eq!(seconds(&house), stopped, "p73: nobody works on it");
+    house.start_again();
+    house.until_sql("select count(*) from items where state = 'leased'", "1");
+    let counted = seconds(&house);
+    assert!(counted < stopped + 600.0, "p73: nobody worked on it: {counted} after {stopped}");
 }
 
 #[test]

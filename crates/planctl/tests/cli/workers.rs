@@ -298,6 +298,19 @@ fn d12_an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
+fn d12_a_program_that_the_daemon_does_not_find_is_looked_for_by_the_daemons_path() {
+    let (fixture, path) = room_with("codex", CODEX);
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));
+    must(&fixture.planctl(&["daemon", "start"]), 0);
+    let said = with_path(&fixture, &path, &["run", "p.md", "--approve", "--no-wait", "--agent", "codex"]);
+    must(&said, 1);
+    assert!(said.err.contains("the daemon looks there, by the PATH that it was started with"), "{said:?}");
+    must(&with_path(&fixture, &path, &["daemon", "restart"]), 0);
+    must(&with_path(&fixture, &path, &["run", "p.md", "--approve", "--agent", "codex"]), 0);
+    must(&fixture.planctl(&["daemon", "stop"]), 0);
+}
+
+#[test]
 fn d12_an_agent_that_is_not_installed_takes_no_run_up() {
     let (fixture, path) = room_with("codex", CODEX);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));

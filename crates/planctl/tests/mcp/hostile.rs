@@ -115,6 +115,19 @@ fn memory(pid: u32) -> u64 {
 }
 
 #[test]
+fn half_a_surrogate_pair_is_read_and_a_line_that_is_not_json_is_refused() {
+    let place = Place::untouched();
+    let mut client = Client::new(&place);
+    client.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"");
+    assert_eq!(client.answer_to(Value::Null)["error"]["code"], -32700);
+    let call = br#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"code_explain","arguments":{"code":"P\ud83d"}}}"#;
+    client.send_raw(call);
+    let refused = client.answer_to(8)["result"].to_string();
+    assert!(refused.contains("not_found") && refused.contains('\u{fffd}'), "{refused}");
+    assert!(client.end().success());
+}
+
+#[test]
 fn a_thousand_hostile_messages_end_nothing_and_use_up_nothing() {
     let place = Place::untouched();
     let log = place.path("mcp.log");

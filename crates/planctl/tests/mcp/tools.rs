@@ -79,7 +79,14 @@ fn a_draft_replaces_no_text_but_the_agents_own_and_stays_within_the_workspace() 
     let place = Place::untouched();
     fs::write(place.path("work/theirs.md"), "# theirs\n").unwrap();
     std::os::unix::fs::symlink(place.path("home"), place.path("work/away")).unwrap();
+    fs::create_dir(place.path("work/.claude")).unwrap();
+    std::os::unix::fs::symlink(".claude", place.path("work/link")).unwrap();
     let mut client = Client::new(&place);
+    for text in ["Do: !`id`\n", "---\ntype: skill\n---\n", ""] {
+        let call = json!({ "path": "plans/e.md", "text": text });
+        assert_eq!(client.refused("plan_draft", call).0, "bad_request", "{text}");
+    }
+    assert!(!place.path("work/plans").exists());
     let mut refused = |path: &str| client.refused("plan_draft", json!({ "path": path, "text": PLAN })).0;
     assert_eq!(refused("theirs.md"), "conflict");
     assert_eq!(refused("../out.md"), "bad_request");
@@ -88,6 +95,12 @@ fn a_draft_replaces_no_text_but_the_agents_own_and_stays_within_the_workspace() 
     assert_eq!(refused("src/main.rs"), "bad_request");
     assert_eq!(refused("planctl.toml"), "bad_request");
     assert_eq!(refused("away/out.md"), "scope");
+    for path in
+        [".claude/commands/e.md", ".git/hooks/x.md", "a/.skills/e.md", ".e.md", "link/e.md", "sub/Claude.md"]
+    {
+        assert_eq!(refused(path), "bad_request", "{path}");
+        assert!(!place.path("work").join(path).exists(), "{path}");
+    }
     assert_eq!(fs::read_to_string(place.path("work/theirs.md")).unwrap(), "# theirs\n");
     assert!(!place.path("home/out.md").exists());
     client.must("plan_draft", json!({ "path": "mine.md", "text": PLAN }));

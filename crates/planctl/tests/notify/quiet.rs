@@ -109,6 +109,23 @@ fn outside_quiet_hours_a_message_comes_at_once_and_a_zone_that_is_none_is_said()
         listed["channels"][0]["trouble"],
         "there is no time zone Europe/Atlantis, so it is never quiet"
     );
+    let mail = "to = \"smtp\"\nfrom = \"a@example.org\"\nrecipients = [\"b@example.org\"]";
+    configure(
+        &place,
+        &format!(
+            "[notify.number]\nto = \"webhook\"\nurl = \"https://10.0.0.1/\"\n\
+             [notify.open]\nto = \"webhook\"\nurl = \"http://example.org/\"\n\
+             [notify.post]\n{mail}\nserver = \"example.org\"\ntls = \"none\"\n"
+        ),
+    );
+    let listed = place.json(&["notify", "ls", "--json"]);
+    for (at, trouble) in ["10.0.0.1, which is not public", "must begin with https://", "needs allow_private"]
+        .into_iter()
+        .enumerate()
+    {
+        let told = listed["channels"][at]["trouble"].as_str().unwrap_or_default();
+        assert!(told.contains(trouble), "what every delivery would meet is told: {listed}");
+    }
 }
 
 #[test]

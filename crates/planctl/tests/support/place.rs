@@ -374,6 +374,7 @@ impl Place {
                 "access.conf",
                 "attached.lock",
                 "home",
+                "made",
                 "postgres.log",
                 "programs.json",
                 "run",

@@ -55,21 +55,23 @@ fn undeclared_asks() {
 
 fn faults_are_typed() {
     let place = Place::new("effects = []");
-    let said = |tool: &str, arguments: &str| {
+    // Each ends with the code that a step of a plan ends with.
+    let said = |tool: &str, arguments: &str, code: i32| {
         let said = place.call(tool, arguments);
-        assert_eq!(said.code, 1, "{said:?}");
+        assert_eq!(said.code, code, "{said:?}");
         said.err
     };
-    let failed = |words: &str| said("fail", &format!("{{\"words\": {words:?}}}"));
-    assert!(failed("no such repository").contains("tool error: no such repository"));
-    let limited = failed("API rate limit exceeded, retry after 90 seconds");
+    let failed = |words: &str, code: i32| said("fail", &format!("{{\"words\": {words:?}}}"), code);
+    assert!(failed("no HALF repository", 1).contains("tool error: no \u{fffd} repository"));
+    assert!(failed("no such repository", 1).contains("tool error: no such repository"));
+    let limited = failed("API rate limit exceeded, retry after 90 seconds", 75);
     assert!(limited.contains("rate limit: ") && limited.contains("asks to wait 90 s"), "{limited}");
-    assert!(failed("Bad credentials").contains("not authorised: Bad credentials"));
-    let refused = said("refuse", "{\"words\": \"internal\"}");
+    assert!(failed("Bad credentials", 77).contains("not authorised: Bad credentials"));
+    let refused = said("refuse", "{\"words\": \"internal\"}", 76);
     assert!(refused.contains("protocol error: internal"), "{refused}");
-    let gone = said("vanish", "{}");
+    let gone = said("vanish", "{}", 69);
     assert!(gone.contains("network error: the server went away"), "{gone}");
-    let unknown = said("nothing", "{}");
+    let unknown = said("nothing", "{}", 78);
     assert!(unknown.contains("changed tool: the server has no tool"), "{unknown}");
     let answer = place.call("list_issues", "{\"repo\": \"acme/shop\", \"perPage\": \"2\"}");
     assert!(answer.code == 0 && answer.out.contains("\"total\":2"), "{answer:?}");
@@ -80,7 +82,7 @@ fn misfits_reach_nobody() {
     place.planctl(&["tool", "ls"]);
     let before = place.asked();
     let said = place.call("list_issues", "{\"repo\": \"a/b\", \"perPage\": \"ten\"}");
-    assert!(said.err.contains("wrong arguments: perPage: "), "{said:?}");
+    assert!(said.code == 65 && said.err.contains("wrong arguments: perPage: "), "{said:?}");
     let said = place.call("list_issues", "{\"perPage\": 1, \"page\": 2}");
     assert!(said.err.contains("\"repo\" is a required property") && said.err.contains("page"), "{said:?}");
     let said = place.call("list_issues", "[1]");

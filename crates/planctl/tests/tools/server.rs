@@ -12,6 +12,8 @@ pub fn serve(manner: &str, log: &str) {
         let Ok(asked) = serde_json::from_str::<Value>(&line) else { continue };
         let Some(answer) = answer(&asked, manner, log) else { continue };
         let mut out = std::io::stdout().lock();
+        // As JavaScript writes half of a surrogate pair.
+        let answer = answer.to_string().replace("HALF", "\\ud83d");
         writeln!(out, "{answer}").and_then(|()| out.flush()).unwrap();
     }
 }

@@ -255,7 +255,7 @@ fn refusals() {
     let place = Place::new(Manner::Usual, "effects = []");
     configure(&place.fixture, "http://127.0.0.1:1/mcp", "effects = []");
     let gone = place.planctl(&["tool", "ls", "issues"]);
-    assert!(gone.code == 1 && gone.err.contains("network error"), "{gone:?}");
+    assert!(gone.code == 69 && gone.err.contains("network error"), "{gone:?}");
 }
 
 fn silence() {

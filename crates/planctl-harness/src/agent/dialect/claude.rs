@@ -4,7 +4,14 @@ use planctl_engine::Usage;
 use serde_json::Value;
 
 use super::trouble::AgentError;
-use super::{Answer, DENIALS_MAX, count, micro_usd, tool_words};
+use super::{Answer, DENIALS_MAX, are_figures, count, micro_usd, tool_words};
+
+/// The figures of what one model used.
+const OF_MODEL: [&str; 4] =
+    ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+/// The figures of what all used.
+const OF_SUM: [&str; 4] =
+    ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
 /// Reads a line; says whether it is one of Claude's.
 pub(super) fn parse_line(answer: &mut Answer, value: &Value) -> bool {
@@ -71,31 +78,7 @@ fn result(answer: &mut Answer, value: &Value) {
     } else {
         Some(structured.to_string())
     };
-    let models = value["modelUsage"].as_object().filter(|models| !models.is_empty());
-    let mut usage = Usage { micro_usd: micro_usd(&value["total_cost_usd"]), ..Usage::default() };
-    match models {
-        // Per model is right where the sum is not: after an exceeded budget it is all zero.
-        Some(models) => {
-            for model in models.values() {
-                let cached = count(&model["cacheReadInputTokens"]);
-                usage.input_tokens +=
-                    count(&model["inputTokens"]) + cached + count(&model["cacheCreationInputTokens"]);
-                usage.cached_input_tokens += cached;
-                usage.output_tokens += count(&model["outputTokens"]);
-            }
-            let busiest = models.iter().max_by_key(|(_, model)| count(&model["outputTokens"]));
-            usage.model = busiest.map(|(name, _)| name.clone());
-        }
-        None => {
-            let sum = &value["usage"];
-            usage.cached_input_tokens = count(&sum["cache_read_input_tokens"]);
-            usage.input_tokens = count(&sum["input_tokens"])
-                + usage.cached_input_tokens
-                + count(&sum["cache_creation_input_tokens"]);
-            usage.output_tokens = count(&sum["output_tokens"]);
-        }
-    }
-    answer.usage = Some(usage);
+    answer.usage = usage(value);
     answer.notice = None;
     if value["is_error"] == true {
         answer.error = Some(error(answer, value));
@@ -103,6 +86,39 @@ fn result(answer: &mut Answer, value: &Value) {
             answer.text = None;
         }
     }
+}
+
+/// Reads what was used; where a figure of it is none that can be, or none is there, the work is unmetered.
+fn usage(value: &Value) -> Option<Usage> {
+    let models = value["modelUsage"].as_object().filter(|models| !models.is_empty());
+    let mut usage = Usage { micro_usd: micro_usd(&value["total_cost_usd"]), ..Usage::default() };
+    let is_sound = match models {
+        Some(models) => models.values().all(|model| are_figures(model, &OF_MODEL)),
+        None => are_figures(&value["usage"], &OF_SUM),
+    };
+    if !is_sound || !are_figures(value, &["total_cost_usd"]) {
+        return None;
+    }
+    match models {
+        // Per model is right where the sum is not: after an exceeded budget it is all zero.
+        Some(models) => {
+            for model in models.values() {
+                let [input, output, cached, created] = OF_MODEL.map(|name| count(&model[name]));
+                usage.input_tokens += input + cached + created;
+                usage.cached_input_tokens += cached;
+                usage.output_tokens += output;
+            }
+            let busiest = models.iter().max_by_key(|(_, model)| count(&model["outputTokens"]));
+            usage.model = busiest.map(|(name, _)| name.clone());
+        }
+        None => {
+            let [input, output, cached, created] = OF_SUM.map(|name| count(&value["usage"][name]));
+            usage.cached_input_tokens = cached;
+            usage.input_tokens = input + cached + created;
+            usage.output_tokens = output;
+        }
+    }
+    Some(usage)
 }
 
 /// Reads the error of the end.

@@ -134,6 +134,27 @@ fn hole_20_absurd_numbers_make_the_work_unmetered() {
 }
 
 #[test]
+fn figures_of_claude_that_are_not_there_or_can_not_be_are_unmetered() {
+    let said = |usage: &str| {
+        let line =
+            format!(r#"{{"type":"result","session_id":"s","result":"x","total_cost_usd":0.5,{usage}}}"#);
+        read(format!("{line}\n").as_bytes())
+    };
+    for usage in [
+        r#""usage":null"#,
+        r#""x":1"#,
+        r#""usage":{"output_tokens":1e30}"#,
+        r#""usage":{"input_tokens":-1}"#,
+        r#""modelUsage":{"m":{"outputTokens":1e30}},"usage":{"output_tokens":1}"#,
+    ] {
+        let answer = said(usage);
+        assert_eq!((answer.usage, answer.text.as_deref()), (None, Some("x")), "{usage}");
+    }
+    let metered = said(r#""usage":{"input_tokens":1,"output_tokens":2}"#).usage.unwrap();
+    assert_eq!((metered.input_tokens, metered.output_tokens, metered.micro_usd), (1, 2, Some(500_000)));
+}
+
+#[test]
 fn a_line_that_is_too_long_is_passed_over() {
     let mut output =
         format!("{{\"planctl\":\"result/1\",\"text\":\"{}\"}}\n", "x".repeat(LINE_BYTES_MAX)).into_bytes();

@@ -159,18 +159,40 @@ impl TemplateExpander<'_> {
         edits
     }
 
+    /// Writes items as the files that they name, whatever else their characters mean in a list of globs.
+    fn globs(&mut self, part: &Part<'_>, items: &[String], at: Span) -> String {
+        for item in items.iter().filter(|item| item.contains(',')) {
+            let message = format!("the item `{}` has a comma, which ends an entry of the list", escape(item));
+            let refused =
+                Diagnostic::new(Code::P012, message).at(at, "here").step(part.step.node.step_name());
+            self.found.push(refused.help("take it out of the items, and write its step by hand"));
+        }
+        let escaped = |item: &String| {
+            let special = |character: char| "*?[]{}\\".contains(character);
+            item.chars()
+                .flat_map(|own| special(own).then_some('\\').into_iter().chain([own]))
+                .collect::<String>()
+        };
+        items.iter().map(escaped).collect::<Vec<_>>().join(", ")
+    }
+
     fn fill_template(&mut self, part: &Part<'_>, filling: &Filling<'_>) -> String {
         let mut edits = self.common_edits(part, filling.number);
         if filling.items.len() > 1 {
             edits.extend(self.repeat_subscription_edits(part, filling.items));
         }
         let quoting = self.quoting(part);
+        let said = &part.step.node.attributes;
+        let globs: Vec<Span> =
+            said.changes.entries().iter().chain(said.protects.entries()).map(|glob| glob.span).collect();
+        let is_glob = |at: Span| globs.iter().any(|glob| glob.start <= at.start && at.end <= glob.end);
         let mut has_item = false;
         for (at, placeholder) in placeholders(self.source.slice(part.span)) {
             let span = Span::new(part.span.start + at, part.span.start + at + placeholder.len());
             has_item |= placeholder == "{item}";
             let value = match quoting.get(&span.start) {
                 Some(context) if placeholder == "{item}" => self.words(part, filling.items, *context, span),
+                None if placeholder == "{item}" && is_glob(span) => self.globs(part, filling.items, span),
                 Some(_) | None => filling.value(placeholder),
             };
             edits.push((span, value));

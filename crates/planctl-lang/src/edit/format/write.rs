@@ -150,6 +150,10 @@ pub(super) fn write(source: &Source, before: &Portrait, cares: &[Care], levels: 
     if last_care == Care::Nothing {
         (0..blanks).for_each(|_| written.push_str(writer.ends));
     }
+    let bom = &source.text()[..source.bom_bytes()];
+    if !written.starts_with(bom) {
+        written.insert_str(0, bom);
+    }
     written
 }
 

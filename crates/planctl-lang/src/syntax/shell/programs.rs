@@ -104,6 +104,8 @@ pub(crate) enum Trait {
     PrintsText,
     /// Their result depends on nothing but their words and the files that these name.
     OnlyReads,
+    /// They look at the files that their words name, and run none of them.
+    Examines,
     /// They make programs.
     Builds,
     /// They make files that a later command may run.

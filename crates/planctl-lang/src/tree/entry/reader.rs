@@ -181,10 +181,14 @@ impl Reader<'_> {
             }
             Some(Value::Array(nodes)) => {
                 for (at, node) in nodes.elements.iter().enumerate() {
-                    let id = node.as_object().and_then(|object| self.text(object, "id"));
-                    match id {
+                    let Some(object) = node.as_object() else {
+                        self.wrong_type(&format!("node {}", at + 1), node, "an object with an `id`");
+                        continue;
+                    };
+                    match self.text(object, "id") {
                         Some(id) => self.graph_node(id, node, workflow),
-                        None => self.wrong_type(&format!("node {}", at + 1), node, "an object with an `id`"),
+                        None if value_of(object, "id").is_some() => {}
+                        None => self.missing(object, "id"),
                     }
                 }
             }

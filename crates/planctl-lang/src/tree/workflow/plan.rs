@@ -68,7 +68,12 @@ pub(crate) fn nodes(
 // Returns the edges of the prose, and for every step that it does not lead on from, edges to the steps that need it and to
 // the step after it. The prose adds ways; it takes away only the one that would else lead on from where it says another.
 fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
-    let said = flow_edges(source, tree, found);
+    let templates = tree.steps.iter().filter(|step| step.node.number.is_none());
+    let templates: BTreeSet<&str> = templates.map(|step| step.node.id.value.as_str()).collect();
+    let is_template = |end: &Spanned<String>| templates.contains(end.value.as_str());
+    let mut said = flow_edges(source, tree, found);
+    // Where these lead is known once the templates are numbered steps.
+    said.retain(|edge| !is_template(&edge.from) && !is_template(&edge.to));
     // A step that escalates is entered by the prose only, and a person's answer says where it leads.
     let is_in_order = |step: &&StepTree| step.node.number.is_some() && step.node.kind.value != Kind::Escalate;
     let steps: Vec<&StepTree> = tree.steps.iter().filter(is_in_order).collect();

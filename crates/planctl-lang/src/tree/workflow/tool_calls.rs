@@ -71,9 +71,21 @@ impl ToolFields {
 
 const ARGUMENTS: &str = "write a JSON object, or a list of `- name: value`";
 
-/// Reads arguments: a JSON object, in a fence or not, or a list.
+/// Takes comments away that begin a line behind everything else.
+fn without_last_comments(text: &str) -> &str {
+    let mut plain = text.trim();
+    while let Some(before) = plain.strip_suffix("-->")
+        && let Some(at) = before.rfind("<!--")
+        && before[..at].trim_end_matches([' ', '\t']).ends_with('\n')
+    {
+        plain = before[..at].trim_end();
+    }
+    plain
+}
+
+/// Reads arguments: a JSON object, in a fence or not, or a list; a comment may stand behind them.
 fn read_arguments(text: &str) -> Result<Map<String, Value>, String> {
-    let plain = text.trim();
+    let plain = without_last_comments(text);
     let plain = match plain.strip_prefix("```").or_else(|| plain.strip_prefix("~~~")) {
         Some(fenced) => {
             let inner = fenced.split_once('\n').map_or("", |(_, inner)| inner).trim_end();
@@ -165,11 +177,13 @@ pub(crate) fn lint_there(source: &Source, workflow: &Workflow, facts: &Facts, fo
 
 const REFERENCES: &str = "write `${steps.2.output}`, or a part of it: `${steps.2.output.items[0].id}`";
 
+const EARLIER: &str = "refer to a step that comes before this one";
+
 /// Says whether a node comes before another one on some path.
 fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (String, String)> {
     let Some(other) = workflow.nodes.iter().find(|other| other.id.value == name) else {
         let near = did_you_mean(name, workflow.nodes.iter().map(|node| node.id.value.as_str()));
-        let help = near.map_or(REFERENCES.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
+        let help = near.map_or(EARLIER.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
         return Err((format!("there is no step `{}`", escape(name)), help));
     };
     let gives =
@@ -184,10 +198,7 @@ fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (Strin
     let mut after = reached(out_edges.len(), place(name), next);
     match after.any(|at| Some(at) == place(&node.id.value)) {
         true => Ok(()),
-        false => Err((
-            format!("step `{}` does not come before it", escape(name)),
-            "refer to a step that comes before this one".to_owned(),
-        )),
+        false => Err((format!("step `{}` does not come before it", escape(name)), EARLIER.to_owned())),
     }
 }
 

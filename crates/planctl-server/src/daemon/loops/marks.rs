@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use planctl_engine::RunId;
 use planctl_harness::blocking_in_place;
 
+use super::wake::IDLE;
 use super::{Scope, Shared, TurnResult, Turns};
 use crate::node::quarantine::words_of;
 use crate::node::services::ServiceError;
@@ -33,11 +34,17 @@ pub(crate) struct Marks {
     changed: BTreeSet<RunId>,
     /// Runs that are over and of which something may be left to clear away.
     left: BTreeSet<RunId>,
+    /// Says that worktrees of runs that ended were found, of which there may be more.
+    has_found_worktrees: bool,
 }
 
 impl Turns for Marks {
     const NAME: &'static str = "marks";
     const PACE: Duration = Duration::from_secs(1);
+
+    async fn due(&self, _: &Shared) -> Result<Option<Duration>, ServiceError> {
+        Ok(self.has_found_worktrees.then_some(IDLE))
+    }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let now = match &shared.scope {
@@ -80,7 +87,8 @@ impl Turns for Marks {
             let clearing = async move { server_node.clear_up(run).await };
             !shared.clearings.try_spawn(&shared.health, run, clearing)
         });
-        let is_still = self.drawn.is_empty() && self.left.is_empty();
+        // A file that somebody else has open for a moment comes next time; whatever moves is news.
+        let is_still = self.drawn.values().all(Option::is_some) && self.left.is_empty();
         Ok(if is_still { TurnResult::Nothing } else { TurnResult::Something })
     }
 }
@@ -110,6 +118,7 @@ impl Marks {
             self.has_looked_back = true;
         }
         let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
+        self.has_found_worktrees = !left.is_empty();
         self.left.extend(shared.health.readable(Marks::NAME, left).iter().map(|run| run.id));
         let open = shared.health.readable(Marks::NAME, store.open_runs(host, AT_ONCE).await?);
         Ok(open.iter().map(|row| (row.id, Some(row.seq))).collect())

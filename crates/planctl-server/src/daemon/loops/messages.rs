@@ -7,6 +7,7 @@ use planctl_api::Next;
 use planctl_store::DueDelivery;
 use tokio::sync::Semaphore;
 
+use super::wake::IDLE;
 use super::{Shared, TurnResult, Turns};
 use crate::messages::{Composer, LEASE};
 use crate::node::services::ServiceError;
@@ -22,12 +23,14 @@ pub(crate) struct Messages {
     /// Says what to type for a next step.
     command: fn(&Next) -> String,
     composer: Option<Composer>,
+    /// Says that nobody was told of some asks, as no channel wants that: a person may set one up.
+    has_untold: bool,
     permits: Arc<Semaphore>,
 }
 
 impl Messages {
     pub(crate) fn new(command: fn(&Next) -> String) -> Messages {
-        Messages { command, composer: None, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        Messages { command, composer: None, has_untold: false, permits: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// Begins as many of the due deliveries as may be under way; returns how many.
@@ -87,7 +90,8 @@ impl Turns for Messages {
     const PACE: Duration = Duration::from_secs(1);
 
     async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
-        Ok(shared.server_node.store().next_delivery(shared.server_node.host()).await?)
+        let next = shared.server_node.store().next_delivery(shared.server_node.host()).await?;
+        Ok(next.into_iter().chain(self.has_untold.then_some(IDLE)).min())
     }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
@@ -96,7 +100,7 @@ impl Turns for Messages {
         }
         let composer =
             self.composer.get_or_insert_with(|| Composer::new(shared.server_node.clone(), self.command));
-        composer.write_due().await?;
+        self.has_untold = composer.write_due().await?;
         Ok(match self.deliver(shared).await? {
             0 => TurnResult::Nothing,
             1..AT_ONCE => TurnResult::Something,

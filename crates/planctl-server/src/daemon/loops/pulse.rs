@@ -1,9 +1,10 @@
-//! Feels whether the database answers, and whether it still is the one this planctl knows; feeds the watchdog.
+//! Feels whether the database answers and has room on its disk, and whether it still is the one this planctl knows; feeds the watchdog.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_store::StoreError;
+use planctl_store::cluster::Cluster;
 
 use super::Shared;
 use crate::node::health::is_final;
@@ -24,13 +25,20 @@ pub(crate) async fn watch_health(shared: &Arc<Shared>) -> Option<StoreError> {
         let store = shared.server_node.store();
         let answer = tokio::time::timeout(ANSWERS_WITHIN, async {
             store.now().await?;
-            if beats % SCHEMA_EVERY == 0 { store.check_schema().await } else { Ok(()) }
+            if beats % SCHEMA_EVERY == 0 {
+                store.check_schema().await?;
+            }
+            Ok(store.full_disk().await)
         });
         match answer.await {
-            Ok(Ok(())) => shared.health.set_database_up(),
+            Ok(Ok(None)) => shared.health.set_database_up(),
+            Ok(Ok(Some(why))) => shared.health.set_database_full(&why),
             Ok(Err(error)) if is_final(&error) => return Some(error),
             Ok(Err(error)) => shared.health.set_database_away(&error.to_string()),
             Err(_) => shared.health.set_database_away("it does not answer"),
+        }
+        if let Some(why) = shared.server_node.cluster().and_then(Cluster::trouble) {
+            shared.health.set_outage_cause(&format!("could not {why}"));
         }
         if shared.health.is_alive() {
             systemd::is_alive(&shared.health);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId, StoppingAnswer};
 use planctl_lang::duration_words;
-use planctl_store::{Expired, LapsedAsk, NewDraftAnswer, Proof, StoreError};
+use planctl_store::{Expired, LapsedAsk, LeftRun, NewDraftAnswer, Proof, StoreError};
 
 use crate::node::ServerNode;
 use crate::node::instance;
@@ -98,13 +98,32 @@ impl ServerNode {
         runs: Option<&[RunId]>,
         report: &mut SweepReport,
     ) -> Result<(), ServiceError> {
-        for left in self.store.left_runs(self.host(), runs).await? {
-            let passing = async {
+        self.tell_left(self.store.left_runs(self.host(), runs).await?, report).await?;
+        Ok(self.store.attend(self.host(), runs).await?)
+    }
+
+    /// Says that this process works on these runs, or on all of its host, no longer: their time counts up to this moment.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection; an error of one run is part of the report.
+    pub(crate) async fn leave(
+        &self,
+        runs: Option<&[RunId]>,
+        report: &mut SweepReport,
+    ) -> Result<(), ServiceError> {
+        self.tell_left(self.store.leave(self.host(), runs).await?, report).await
+    }
+
+    /// Tells runs that no process works on them.
+    async fn tell_left(&self, left: Vec<LeftRun>, report: &mut SweepReport) -> Result<(), ServiceError> {
+        for left in left {
+            let telling = async {
                 was_applied(self.store.apply(left.run, &left.event(), &Proof::Clock, None).await.map(drop))
             };
-            self.run_contained(left.run, passing, report).await?;
+            self.run_contained(left.run, telling, report).await?;
         }
-        Ok(self.store.attend(self.host(), runs).await?)
+        Ok(())
     }
 
     /// Gives an ask that nobody has answered in time the answer of its rule, which lets nothing go on.

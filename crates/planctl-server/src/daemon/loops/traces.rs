@@ -9,6 +9,7 @@ use planctl_engine::RunId;
 use planctl_store::UntracedRun;
 use tokio::time::Instant;
 
+use super::wake::IDLE;
 use super::{Shared, TurnResult, Turns};
 use crate::clock;
 use crate::node::ServerNode;
@@ -164,8 +165,11 @@ impl Turns for Tracing {
     const NAME: &'static str = "traces";
     const PACE: Duration = Duration::from_secs(1);
 
-    async fn due(&self, _: &Shared) -> Result<Option<Duration>, ServiceError> {
-        Ok(self.again_at.map(|at| at.saturating_duration_since(clock::instant())))
+    async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
+        let again = self.again_at.map(|at| at.saturating_duration_since(clock::instant()));
+        // Calls of the API are news to nobody.
+        let idle = shared.server_node.traces().map(|_| IDLE);
+        Ok(again.into_iter().chain(idle).min())
     }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {

@@ -2,7 +2,8 @@
 //!
 //! A notification only says "look again", and may be lost. So every loop also looks once a second where there was something
 //! to do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. An item
-//! that rests, as after a back-off, ends the wait when it is due.
+//! that rests, as after a back-off, ends the wait when it is due. While nothing moves in any run, one loop looks whether something does, and
+//! the others rest (`leases`).
 
 use std::fmt::Display;
 use std::future::Future;
@@ -18,7 +19,9 @@ use crate::node::services::ServiceError;
 /// How often a loop looks without a notification while there is something to do.
 const BUSY: Duration = Duration::from_secs(1);
 /// And how often while there is nothing.
-const IDLE: Duration = Duration::from_secs(5);
+pub(super) const IDLE: Duration = Duration::from_secs(5);
+/// And how often while nothing moves in any run. A loop that has not looked for twice as long counts as one that stands still.
+const RESTING: Duration = Duration::from_secs(30);
 
 /// How long a loop must be idle before it asks for the next due time: a busy loop need not ask.
 const QUIET: Duration = Duration::from_millis(50);
@@ -59,6 +62,7 @@ impl Wake {
         let span = match found {
             TurnResult::More => return,
             TurnResult::Something => BUSY,
+            TurnResult::Nothing if shared.is_resting() => RESTING,
             TurnResult::Nothing => IDLE,
         };
         let mut stop = shared.stop.clone();

@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use planctl_api::{Code, Problem};
 use planctl_store::secret;
+use planctl_web::joined_key;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -109,7 +110,8 @@ impl Visit {
         self.call(Method::GET, path, None, Body::empty()).await
     }
 
-    /// Has a route of the API do something, once for its key.
+    /// Has a route of the API do something, once for its key and what is asked for: the form of a page that was left and is open
+    /// again may ask for something else, as where the first answer could not be taken.
     pub(super) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -117,7 +119,8 @@ impl Visit {
         call: &impl Serialize,
     ) -> Result<T, Problem> {
         let body = serde_json::to_vec(call).map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
-        self.call(Method::POST, path, Some(key), Body::from(body)).await
+        let key = joined_key(key, &guard::hash_of(&[&body])[..16]);
+        self.call(Method::POST, path, Some(&key), Body::from(body)).await
     }
 
     /// Has a route of the API take something away, once for its key.

@@ -5,6 +5,7 @@ use planctl_api::words;
 
 use super::page::heading;
 use crate::gutter::{self, Cut};
+use crate::next;
 use crate::show::{self, Cell, FAINT, shell_word, styled};
 
 /// The most lines of a diff that are shown unless more is asked for.
@@ -29,6 +30,7 @@ pub(super) fn draw(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> Str
     if let Some(words) = &page.last_words {
         text.push_str(&heading("the worker's last words (they are not evidence)"));
         let all = format!("planctl logs {}", shell_word(&words::asker(&page.ask)));
+        let all = next::typed_in(&all, &page.ask.workspace);
         let lines = show::last_lines(words, LAST_WORDS_LINES).join("\n");
         text.push_str(&gutter::printed("worker", &lines, Cut::BeforeEnd(&all)));
     }
@@ -80,8 +82,11 @@ fn draw_changes(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String {
         text.push_str(&gutter::printed("diff", &changes.diff, Cut::Nothing));
     }
     if changes.is_cut || (count > DIFF_LINES && !is_whole) {
-        let command =
-            if is_whole { "git diff HEAD".to_owned() } else { format!("planctl approvals show {id} -v") };
+        let command = if is_whole {
+            "git diff HEAD".to_owned()
+        } else {
+            next::here(&format!("planctl approvals show {id} -v"))
+        };
         text.push_str(&format!("  the lines: {command}\n"));
     }
     text
@@ -104,7 +109,8 @@ fn draw_approved(approved: &ApprovedView, ask: &AskView, now_unix_seconds: f64) 
     let plan = show::plan(&ask.plan, &ask.title);
     let mut text = format!("\n  {plan} was approved by {by} {ago}{file}\n");
     if approved.file_changed == Some(true) {
-        text.push_str(&format!("  what changed: planctl diff {}\n", shell_word(&ask.plan)));
+        let diff = format!("planctl diff {}", next::plan_word(&ask.plan, &ask.workspace));
+        text.push_str(&format!("  what changed: {}\n", next::typed_in(&diff, &ask.workspace)));
     }
     text
 }

@@ -11,7 +11,7 @@ use super::super::verify::picture::draw_judge;
 use super::evidence;
 use crate::client;
 use crate::gutter::{self, Cut};
-use crate::next::{needs, typed};
+use crate::next::{self, needs, typed};
 use crate::show::{self, BOLD, CARE, FAINT, shell_word, styled};
 
 /// Draws an ask with what a person needs to decide it, and the commands that answer it; with all that is usual, if wanted.
@@ -37,7 +37,10 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
     if ask.kind == "choice" && page.ask.role.is_some() && page.last_words.is_none() {
-        text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&asker(ask))));
+        text.push_str(&next::typed_in(
+            &format!("  what the worker said: planctl logs {}\n", shell_word(&asker(ask))),
+            &ask.workspace,
+        ));
     }
     text.push_str(&draw_options(ask));
     if page.vacuous {
@@ -168,7 +171,7 @@ fn draw_failure(failure: &FailureView, page: &AskPage) -> String {
                 several => format!("last {several} lines"),
             };
             text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
-            let all = format!("planctl logs {}", shell_word(&run));
+            let all = next::typed_in(&format!("planctl logs {}", shell_word(&run)), &page.ask.workspace);
             text.push_str(&gutter::printed(from, &lines.join("\n"), Cut::BeforeEnd(&all)));
         }
     }
@@ -268,7 +271,7 @@ fn question_text(page: &AskPage) -> String {
             "stale" | "undelivered" | "interrupted" | "inconclusive" => "planctl",
             _ => worker,
         };
-        let all = format!("planctl approvals show {} --json", ask.id);
+        let all = next::here(&format!("planctl approvals show {} --json", ask.id));
         text.push_str(&gutter::printed(who, message, Cut::AfterStart(&all)));
     }
     if let Some(unfit) = &page.unfit {
@@ -382,6 +385,8 @@ fn answers(ask: &AskView) -> String {
             answer_meaning(ask, word),
         ));
     }
+    let rows: Vec<(String, &str)> =
+        rows.into_iter().map(|(command, what)| (next::here(&command), what)).collect();
     format!("{}{}", heading("next:"), show::commands(&rows))
 }
 
@@ -422,6 +427,7 @@ mod tests {
                 reason: "exhausted".into(),
                 about: String::new(),
                 answers: vec!["retry".into(), "waive".into()],
+                is_of_branches: false,
                 usual: None,
                 options: Vec::new(),
                 leads_to: Vec::new(),

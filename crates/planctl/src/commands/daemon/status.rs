@@ -71,7 +71,10 @@ async fn ask_daemon(context: &Context, info: &DaemonInfo) -> Result<DaemonAnswer
     let api = Api::at(Address::Socket(info.socket.clone().into()), access)?;
     let health = async || api.get_once::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
     let first = health().await;
-    if !first.as_ref().is_ok_and(|health| health.state == DaemonState::Running) {
+    let reads = |health: &DaemonHealthView| {
+        health.state == DaemonState::Running || health.database_full_since.is_some()
+    };
+    if !first.as_ref().is_ok_and(reads) {
         return Ok(DaemonAnswer { health: first, service: None });
     }
     match api.get_once("/v1/daemon", ANSWERS_WITHIN).await {
@@ -127,6 +130,13 @@ fn draw(heading: &str, is_shut: bool, info: &DaemonInfo, view: &DaemonView, is_v
     if let Some(since) = &health.database_away_since {
         let since = show::ago(since, now);
         line("database", styled(CARE, &format!("away since {since}; work goes on when it is back")));
+    }
+    if let Some(since) = &health.database_full_since {
+        let since = show::ago(since, now);
+        line(
+            "database",
+            styled(CARE, &format!("its disk is full since {since}; work goes on when there is room")),
+        );
     }
     for (name, count) in [
         ("agents here", u64::from(health.agents_at_work)),

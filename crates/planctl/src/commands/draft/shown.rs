@@ -11,7 +11,8 @@ use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX
 
 use super::allowance::lost_words;
 use super::writer::{DraftWriter, dollars};
-use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, shell_word, styled};
+use crate::next;
+use crate::show::{self, BAD, CARE, FAINT, GOOD, shell_word, styled};
 
 /// The most characters of a requirement and of a contract on one line.
 const CHARACTERS_MAX: usize = 90;
@@ -172,14 +173,17 @@ pub fn draw(view: &DraftView, command: &str) -> String {
     text.push_str(&styled(FAINT, &format!("{spent}\n")));
     match (&view.file, view.questions.first()) {
         (Some(_), Some(question)) => {
-            text.push_str(&format!("{} {command} --answer {}='…'\n", styled(BOLD, "next:"), question.id));
+            text.push_str(&format!("{}\n", next::line(&format!("{command} --answer {}='…'", question.id))));
         }
         (Some(file), None) if view.repairs > 0 => {
             text.push_str(&format!("repair {} of {REPAIRS_MAX}\n", view.repairs));
             text.push_str(&revision(view.revision.as_ref(), file));
         }
         (Some(file), None) => {
-            text.push_str(&format!("{} planctl show {}\n", styled(BOLD, "next:"), shell_word(file)));
+            text.push_str(&format!(
+                "{}\n",
+                next::line(&format!("planctl show {}", show::file_word(Path::new(file))))
+            ));
         }
         (None, _) => {}
     }
@@ -199,9 +203,9 @@ pub(in crate::commands) fn revision(revision: Option<&DraftRevisionView>, file: 
                 format!("planctl plan edit {what}"),
             )
         }
-        None => (String::new(), format!("planctl plan diff {}", shell_word(file))),
+        None => (String::new(), format!("planctl plan diff {}", show::file_word(Path::new(file)))),
     };
-    format!("{says}{} {next}\n", styled(BOLD, "next:"))
+    format!("{says}{}\n", next::line(&next))
 }
 
 fn requirement(view: &RequirementView) -> Vec<Vec<String>> {

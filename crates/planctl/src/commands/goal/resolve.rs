@@ -23,7 +23,7 @@ use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
 use super::super::draft::writer::{self, DraftWriter};
-use super::super::{Context, editing};
+use super::super::{Context, editing, write};
 use super::{
     break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
 };
@@ -31,6 +31,7 @@ use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::model::{Model, named};
+use crate::next;
 use crate::plan_files;
 use crate::show::{self, shell_word};
 use crate::stop::Stop;
@@ -126,6 +127,9 @@ impl Asked<'_> {
 pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Answer {
     let context = database.context();
     let source = &args.source;
+    if let Some(out) = &args.out {
+        write::refuse_other_language(out, None)?;
+    }
     let mut capabilities = capabilities(context, &source.tools).await?;
     let tools: Vec<Tool> = capabilities.iter().map(tool).collect();
     capabilities.push(Capability::ask_person());
@@ -284,7 +288,7 @@ fn print_resolved(
     }
     if let (Some(entry), false) = (entry, context.is_json()?) {
         let command = format!("planctl new --from {}", shell_word(entry));
-        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
+        context.say(&next::line(&command));
     }
     Ok(())
 }

@@ -11,7 +11,8 @@ use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Sou
 
 use super::super::draft::shown;
 use super::resolve::outcome;
-use crate::show::{self, BOLD, CARE, FAINT, shell_word, styled};
+use crate::next;
+use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// Makes the answer of `goal resolve`.
 pub(super) fn view(
@@ -195,7 +196,7 @@ pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> Str
 pub(super) fn next(view: &GoalResolveView, file: &str) -> String {
     let has_gap = view.steps.iter().any(|step| step.kind == "write");
     let verb = if has_gap { "verify" } else { "run" };
-    format!("{} planctl {verb} {}\n", styled(BOLD, "next:"), shell_word(file))
+    format!("{}\n", next::line(&format!("planctl {verb} {}", show::file_word(Path::new(file)))))
 }
 
 /// Draws the answer of `goal verify`.

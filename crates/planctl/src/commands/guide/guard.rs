@@ -8,6 +8,7 @@ use planctl_api::wire::{GuardList, GuardView, RunState};
 use planctl_api::words::GUARD_TITLE;
 use planctl_config::Agent;
 use planctl_glob::Glob;
+use planctl_lang::NamedFiles;
 
 use super::hook::{Hook, open_client};
 use super::hooks::Reply;
@@ -21,10 +22,13 @@ use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
 use crate::guidance::{Guard, Guidance, LockedGuidance};
-use crate::show::{self, BOLD, styled};
+use crate::next;
+use crate::show::{self, shell_word};
 
 /// How often a session tries before a person is asked; the last failure is told by the ask.
 const RETRIES: u32 = 5;
+/// How many of the files that a session may not change are named to the person who adds a guard.
+const PROTECTED_SHOWN_MAX: usize = 6;
 
 /// Does what was typed.
 pub async fn run(context: &Context, given: GuardArgs) -> Answer {
@@ -46,27 +50,79 @@ async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
     {
         return Err(Failure::new(Exit::Conflict, format!("guard {} is this very command", same.number)));
     }
-    let number = held.guidance.guards.iter().map(|guard| guard.number).max().unwrap_or(0) + 1;
+    // A number that was used before has the approval of another command.
+    let highest = held.guidance.guards.iter().map(|guard| guard.number).max().unwrap_or(0);
+    let is_free = |number: &u32| !held.plan_of(*number).exists();
+    let number = (highest + 1..u32::MAX).find(is_free).unwrap_or(u32::MAX);
     let plan = held.plan_of(number);
-    write(&plan, &text_of(command, &context.actor()))?;
-    approve(context, &plan, number).await?;
+    let named = planctl_server::named_files(command, context.workspace());
+    write(&plan, &text_of(command, &context.actor(), &work_among(&named, &paths, &globs)))?;
+    let protected = match approve(context, &plan, number).await {
+        Ok(protected) => protected,
+        Err(failure) => {
+            std::fs::remove_file(&plan).ok();
+            return Err(failure);
+        }
+    };
     // Files that lie there already are not the session's work.
     let passed = if globs.is_empty() { None } else { state_of_files(context.workspace(), &globs) };
-    held.guidance.guards.push(Guard { number, command: command.to_owned(), paths, passed, open: None });
+    let command = command.to_owned();
+    let guard = Guard { number, command, paths, passed, open: None, frees_work: true };
+    held.guidance.guards.push(guard.clone());
     held.save()?;
     drop(held);
     show::print(&format!(
         "guard {number}: no session here stops as done while this fails: {}\n",
-        show::safe(command)
+        show::safe(&guard.command)
     ))?;
+    say_protected(context, &guard, &protected, &named);
     if install::installed(context)?.is_empty() {
-        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+        context.say(&next::line("planctl guide install claude"));
     }
     Ok(Exit::Yes)
 }
 
-/// Verifies and approves the plan of a guard: the person typed its command.
-async fn approve(context: &Context, plan: &Path, number: u32) -> Result<(), Failure> {
+/// Returns the files that are a session's work although the command names them: those that it only looks at, and where paths are
+/// given, those of them that match. A path without wildcards is the person's word for the very file.
+fn work_among(named: &NamedFiles, paths: &[String], globs: &[Glob]) -> Vec<String> {
+    let can_be_written = |path: &&String| {
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./@+ ".contains(c);
+        path.chars().all(is_plain) && path.trim() == path.as_str()
+    };
+    let all = named.examined.iter().chain(&named.unclear).chain(&named.deciding);
+    let is_work = |path: &&String| match globs {
+        [] => named.examined.contains(*path),
+        globs => {
+            let is_matched = globs.iter().any(|glob| glob.matches(path.as_str()));
+            let is_named = paths.iter().any(|given| given.trim_start_matches("./") == path.as_str());
+            is_named || is_matched && !named.deciding.contains(*path)
+        }
+    };
+    all.filter(is_work).filter(can_be_written).cloned().collect()
+}
+
+/// Says which files a session may not change, and how the person says that one is the work all the same.
+fn say_protected(context: &Context, guard: &Guard, protected: &[String], named: &NamedFiles) {
+    if protected.is_empty() {
+        return;
+    }
+    let shown: Vec<String> =
+        protected.iter().take(PROTECTED_SHOWN_MAX).map(|path| show::safe(path)).collect();
+    let more = match protected.len() - shown.len() {
+        0 => String::new(),
+        left => format!(" and {left} more"),
+    };
+    context.say(&format!("a session may not change what decides it: {}{more}", shown.join(", ")));
+    if let Some(path) = protected.iter().find(|path| named.unclear.contains(*path)) {
+        let (number, command, path) = (guard.number, shell_word(&guard.command), shell_word(path));
+        context.say(&format!(
+            "where {path} is the work: planctl guard rm {number}; planctl guard {command} --paths {path}"
+        ));
+    }
+}
+
+/// Verifies and approves the plan of a guard: the person typed its command. Returns the protected files.
+async fn approve(context: &Context, plan: &Path, number: u32) -> Result<Vec<String>, Failure> {
     let session = Agent::Session;
     let checked = checking::check(context, plan, Some(&session), &planctl_lang::Levels::default()).await?;
     if !checked.verification.is_verified() {
@@ -78,17 +134,19 @@ async fn approve(context: &Context, plan: &Path, number: u32) -> Result<(), Fail
     let given = Approving { note, accept_changed: Vec::new(), worker: Some(session) };
     client.approve(&checked, &given).await?;
     client.close().await;
-    Ok(())
+    Ok(checked.baseline.files.into_keys().collect())
 }
 
 /// The plan of a guard.
-fn text_of(command: &str, owner: &str) -> String {
+fn text_of(command: &str, owner: &str, work: &[String]) -> String {
     let title = format!("{GUARD_TITLE}{}", command.lines().next().unwrap_or_default());
     let owner = owner.replace(['\n', '"'], " ");
+    let changes: String = work.iter().map(|path| format!("\n- {path}")).collect();
+    let changes = if work.is_empty() { " none" } else { changes.as_str() };
     format!(
         "---\ntype: plan\nstatus: draft\nowner: \"{owner}\"\n---\n\n# {title}\n\n## Steps\n\n### 1. The guard \
          holds\n\n**target:** session\n\n**task:**\nThe work is not done while the contract below fails. Find out why it \
-         fails, and mend the cause; do not weaken the check.\n\n**contract:**\n```shell\n{command}\n```\nexit_code == \
+         fails, and mend the cause; do not weaken the check.\n\n**changes:**{changes}\n**guard:** yes\n\n**contract:**\n```shell\n{command}\n```\nexit_code == \
          0\n**on_fail:** retry({RETRIES}), then escalate\n"
     )
 }
@@ -147,7 +205,17 @@ pub(super) fn line(guard: &Guard) -> String {
         (None, Some(_)) => " · holds".to_owned(),
         (None, None) => " · not tried yet".to_owned(),
     };
-    format!("guard {}: {}{}{}\n", guard.number, show::safe(&guard.command), show::safe(&paths), state)
+    let age = if guard.frees_work { String::new() } else { format!(" · {}", age_words(guard)) };
+    format!("guard {}: {}{}{state}{age}\n", guard.number, show::safe(&guard.command), show::safe(&paths))
+}
+
+/// Says of a guard that an earlier planctl added how files that it only looks at may change.
+fn age_words(guard: &Guard) -> String {
+    let number = guard.number;
+    format!(
+        "added by an earlier planctl: where a file that it only looks at is to change, planctl guard rm {number}, then add it \
+         again"
+    )
 }
 
 async fn remove(context: &Context, numbers: &[u32]) -> Answer {
@@ -266,7 +334,16 @@ async fn try_guard(
             guard.passed = files.filter(|_| state == RunState::Done);
         }
     })?;
-    Ok(if state == RunState::Done { Reply::Pass } else { reply })
+    if state == RunState::Done {
+        return Ok(Reply::Pass);
+    }
+    if let Reply::SendBack(text) = &reply
+        && !guard.frees_work
+    {
+        let age = age_words(guard);
+        return Ok(Reply::SendBack(format!("{text}\n\nFor your person: guard {} was {age}", guard.number)));
+    }
+    Ok(reply)
 }
 
 fn update_guard(

@@ -24,7 +24,7 @@ use crate::args::{self, HookArgs};
 use crate::caller;
 use crate::checking;
 use crate::client::{Client, How, handle_of};
-use crate::commands::{library, work};
+use crate::commands::library;
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Global;
@@ -132,7 +132,29 @@ impl Hook {
                 SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
             }
         });
-        reply.unwrap_or_else(|failure| self.pass_with_warning(&failure.message))
+        reply.unwrap_or_else(|failure| {
+            let mends = (event == SessionEvent::Stop).then(|| self.send_back_to_mend(&failure));
+            mends.flatten().unwrap_or_else(|| self.pass_with_warning(&failure.message))
+        })
+    }
+
+    /// Sends a session back to a configuration of its workspace that can't be read: it may have written it.
+    fn send_back_to_mend(&self, failure: &Failure) -> Option<Reply> {
+        let is_of_workspace = failure.message.contains(&*self.workspace.to_string_lossy());
+        if failure.exit != Exit::Configuration || !is_of_workspace {
+            return None;
+        }
+        self.count_sent_back().ok().filter(|count| *count <= SENT_BACK_MAX)?;
+        let text = format!("Not done: {}\nMend it, so that the contract can run.", failure.message);
+        self.note_sent(&text).ok()?;
+        Some(Reply::SendBack(text))
+    }
+
+    /// Notes the text with which the session is sent back, so that it is not taken for a prompt.
+    fn note_sent(&self, text: &str) -> Result<(), Failure> {
+        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+        held.guidance.sent_text.insert(self.input.session_id.clone(), digest_of_sent(text));
+        held.save()
     }
 
     /// Notes the tasks that the session was told of: a hook that is killed before has told it of none.
@@ -432,17 +454,14 @@ impl Hook {
         }
         self.record_session(&view)?;
         if view.steps.is_empty() {
-            return Ok((Reply::Note(ended_line(&view)), view.run.state));
+            return Ok((Reply::Note(session::ended_line(&view)), view.run.state));
         }
         let lead = match step_without_output(guided, &view) {
             Some(step) => unseen_words(step),
             None => reason_sent_back(&before, &view),
         };
         let text = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
-        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
-        held.guidance.sent_text.insert(self.input.session_id.clone(), digest_of_sent(&text));
-        held.save()?;
-        drop(held);
+        self.note_sent(&text)?;
         Ok((Reply::SendBack(text), view.run.state))
     }
 
@@ -523,45 +542,6 @@ fn unseen_words(step: &SessionStep) -> String {
     let any = step.check.as_ref().is_some_and(|check| check.takes_any_tool);
     let of = if any { "tool" } else { "command" };
     format!("Not done: your program has reported the output of no {of} since this step began. The step:")
-}
-
-/// Tells the person how a turn ended.
-fn ended_line(view: &SessionView) -> String {
-    let run = show::safe(&view.run.run);
-    let steps = view.run.steps.len();
-    let s = if steps == 1 { "" } else { "s" };
-    let passed = view.run.steps.iter().filter(|step| step.state == StepState::Passed).count();
-    match view.run.state {
-        RunState::Done if passed == steps => {
-            let graded = |grade: &str| {
-                view.run.steps.iter().filter(|step| step.grade.as_deref() == Some(grade)).count()
-            };
-            match (graded("observed"), graded("proved")) {
-                (_, proved) if proved == steps => {
-                    format!("planctl: {run} is done; {steps} step{s}, each passed by its contract")
-                }
-                (0, _) => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
-                (observed, _) => format!(
-                    "planctl: {run} is done; {steps} step{s} passed, {observed} of them as observed by the agent's own program, not \
-                     proved by a contract"
-                ),
-            }
-        }
-        RunState::Done => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
-        RunState::Failed | RunState::Cancelled => {
-            let reason = view.run.reason.as_deref().map(show::safe).unwrap_or_default();
-            format!("planctl: {run} is {}, not done. {reason}", show::run_state(view.run.state))
-        }
-        RunState::AwaitingApproval
-        | RunState::Queued
-        | RunState::Running
-        | RunState::Waiting
-        | RunState::Paused => {
-            let what =
-                work::waiting_line(&view.run).unwrap_or_else(|| "another process works on it".to_owned());
-            format!("planctl: {run} is not done; {what}")
-        }
-    }
 }
 
 /// Says whether an entry of a baseline, a name or a pattern, is the file or has it below it.

@@ -12,8 +12,9 @@ use crate::commands::settings::{self, Change, ended};
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::next;
 use crate::session_agent::{SessionAgent, SessionEvent};
-use crate::show::{self, BOLD, shell_word, styled};
+use crate::show::{self, shell_word};
 
 /// How long a contract may keep a turn from ending, in seconds.
 pub const STOP_SECONDS: u64 = 3600;
@@ -65,10 +66,7 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
 }
 
 fn say_next(context: &Context) {
-    context.say(&format!(
-        "{} planctl guide on PLAN      or     planctl guard 'cargo test'",
-        styled(BOLD, "next:")
-    ));
+    context.say(&next::line("planctl guide on PLAN      or     planctl guard 'cargo test'"));
 }
 
 /// Does the same for Claude Code, which takes hooks in its settings or as a plugin: where it gets them in one form, it loses them
@@ -267,18 +265,23 @@ fn without(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failu
         for group in groups.elements() {
             take_out(agent, event, &group);
         }
-        if groups.elements().is_empty()
+        if is_bare(&groups.to_string())
             && let Some(property) = hooks.get(name)
         {
             property.remove();
         }
     }
-    if hooks.properties().is_empty()
+    if is_bare(&hooks.to_string())
         && let Some(property) = object.get("hooks")
     {
         property.remove();
     }
     Ok(ended(root.to_string()))
+}
+
+/// Says whether a list or an object has nothing in it, not even a comment.
+fn is_bare(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || "{}[]".contains(c))
 }
 
 /// Takes planctl's hook out of a group; the group goes where nothing else is in it.

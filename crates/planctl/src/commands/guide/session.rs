@@ -6,7 +6,9 @@ use planctl_server::LiveActivity;
 use tokio::sync::watch;
 
 use crate::client::{Client, Handle};
+use crate::commands::work;
 use crate::failure::Failure;
+use crate::show;
 
 /// How long one look waits for a step or a verdict, in seconds.
 const LOOK_WAITS: u64 = 1;
@@ -127,6 +129,45 @@ async fn wait_until_known(client: &Client, handle: Handle) -> Result<SessionView
         held = count(held, is_working && !view.others_work);
         if queued > LOOKS_WHILE_QUEUED || held > LOOKS_WHILE_WORKED_ON {
             return Ok(view);
+        }
+    }
+}
+
+/// Tells the person how a turn ended.
+pub(super) fn ended_line(view: &SessionView) -> String {
+    let run = show::safe(&view.run.run);
+    let steps = view.run.steps.len();
+    let s = if steps == 1 { "" } else { "s" };
+    let passed = view.run.steps.iter().filter(|step| step.state == StepState::Passed).count();
+    match view.run.state {
+        RunState::Done if passed == steps => {
+            let graded = |grade: &str| {
+                view.run.steps.iter().filter(|step| step.grade.as_deref() == Some(grade)).count()
+            };
+            match (graded("observed"), graded("proved")) {
+                (_, proved) if proved == steps => {
+                    format!("planctl: {run} is done; {steps} step{s}, each passed by its contract")
+                }
+                (0, _) => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
+                (observed, _) => format!(
+                    "planctl: {run} is done; {steps} step{s} passed, {observed} of them as observed by the agent's own program, not \
+                     proved by a contract"
+                ),
+            }
+        }
+        RunState::Done => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
+        RunState::Failed | RunState::Cancelled => {
+            let reason = view.run.reason.as_deref().map(show::safe).unwrap_or_default();
+            format!("planctl: {run} is {}, not done. {reason}", show::run_state(view.run.state))
+        }
+        RunState::AwaitingApproval
+        | RunState::Queued
+        | RunState::Running
+        | RunState::Waiting
+        | RunState::Paused => {
+            let what =
+                work::waiting_line(&view.run).unwrap_or_else(|| "another process works on it".to_owned());
+            format!("planctl: {run} is not done; {what}")
         }
     }
 }

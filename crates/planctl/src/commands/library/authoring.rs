@@ -13,8 +13,9 @@ use crate::args::NewEntry;
 use crate::commands::{editing, expand, new, write};
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::plan_files::{self, user_folder};
-use crate::show::{self, BOLD, CARE, styled};
+use crate::show::{self, CARE, styled};
 
 /// How many former libraries of one name are kept.
 const BACKUPS_MAX: usize = 1_000;
@@ -43,6 +44,10 @@ pub fn plan_of(found: &FoundEntry, file: Option<&Path>) -> Result<Source, Failur
         let message =
             format!("a plan in markdown would be judged in another way: {changed} can't be written");
         return Err(Failure::new(Exit::No, message).help(help));
+    }
+    if !written.is_compared {
+        let warning = "warning: the entry has errors, so nothing could compare the plan with it";
+        show::say(&styled(CARE, warning));
     }
     if !written.lost.is_empty() {
         show::say(&format!("help: {help}"));
@@ -74,9 +79,9 @@ pub fn new(context: &Context, how: &NewEntry) -> Answer {
     new::put(context, &file, &text, how.force)?;
     let word = show::shell_word(&how.id);
     show::print(&format!(
-        "wrote {}\n{} planctl library edit {word}\n",
+        "wrote {}\n{}\n",
         show::safe(&file.display().to_string()),
-        styled(BOLD, "next:")
+        next::line(&format!("planctl library edit {word}"))
     ))?;
     Ok(Exit::Yes)
 }

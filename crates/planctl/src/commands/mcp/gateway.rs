@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use planctl_api::wire::calls::Start;
-use planctl_lang::{Levels, Source};
+use planctl_lang::{Levels, Source, parse};
 use planctl_mcp::{ApiCall, ApiGateway, PlanText, Refused, Screens};
 use planctl_server::check::Checked;
 use serde_json::{Value, json};
@@ -16,11 +16,14 @@ use crate::client::{Client, How};
 use crate::commands::write;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
+use crate::next;
 use crate::person;
-use crate::show;
 
 /// The extension of the files that are drafted.
 const DRAFT_EXTENSION: &str = "md";
+/// The files that agents read as instructions, whatever plan stands in them.
+const INSTRUCTIONS: [&str; 6] =
+    ["agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", "skill.md"];
 
 /// The way to planctl of an agent that works in a workspace.
 pub struct WorkspaceGateway {
@@ -67,14 +70,24 @@ impl WorkspaceGateway {
         Ok(())
     }
 
-    /// Refuses a file whose folders lead out of the workspace by a symlink.
-    fn refuse_outside(&self, file: &Path) -> Result<(), Refused> {
-        let real = file.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
-        if real.is_some_and(|real| real.starts_with(self.context.workspace())) {
-            return Ok(());
+    /// Refuses a file whose folders lead out of the workspace by a symlink, and one that programs look for by its name or its
+    /// folder, such as `.claude` and `.git`.
+    fn refuse_place(&self, path: &str, file: &Path) -> Result<(), Refused> {
+        let real = file.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok()).unwrap_or_default();
+        let Ok(folder) = real.strip_prefix(self.context.workspace()) else {
+            let file = file.display();
+            let message = format!("could not write {file}: its folder leads out of the workspace");
+            return Err(Refused::new("scope", message));
+        };
+        let parts = Path::new(path).components().chain(folder.components());
+        let is_hidden = parts.into_iter().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
+        let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        if is_hidden || INSTRUCTIONS.contains(&name.as_str()) {
+            let meant =
+                Refused::bad_request(format!("could not write {path}: other programs read it as theirs"));
+            return Err(meant.help("a plan lies in a folder of its own, such as plans/fix.md"));
         }
-        let file = file.display();
-        Err(Refused::new("scope", format!("could not write {file}: its folder leads out of the workspace")))
+        Ok(())
     }
 }
 
@@ -119,7 +132,12 @@ impl ApiGateway for WorkspaceGateway {
         if file.extension().is_none_or(|extension| extension != DRAFT_EXTENSION) {
             return Err(Refused::bad_request(format!("`{path}` does not end with .{DRAFT_EXTENSION}")));
         }
-        self.refuse_outside(&file)?;
+        self.refuse_place(&path, &file)?;
+        let head = parse(&Source::new(path.as_str(), text.as_str())).0.frontmatter;
+        if head.kind.is_none_or(|kind| kind.value != "plan") {
+            let other = Refused::bad_request("the text is not a plan: its frontmatter has no `type: plan`");
+            return Err(other.help("begin it with ---, the lines `type: plan` and `status: draft`, and ---"));
+        }
         self.write(&file, &text)?;
         let checked = self.checked(&path, None).await.map_err(refused)?;
         report(&checked)
@@ -142,7 +160,7 @@ impl ApiGateway for WorkspaceGateway {
 
 /// Starts a run that waits for its approval. A plan that needs none is a person's to start.
 async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Value, Refused> {
-    let run = format!("planctl run {}", show::shell_word(path));
+    let run = next::here(&format!("planctl run {}", next::path_word(path)));
     let ready = |why: &str| {
         let ready = Refused::new("conflict", format!("{path} {why}; a person starts it"));
         Refused { next: Some(json!(run)), ..ready }
@@ -158,14 +176,14 @@ async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Val
     let start = Start { waits_for_workers: true, ..Start::default() };
     match client.start(checked, &start).await.map_err(refused)? {
         How::NeedsApproval { run, ask, .. } => {
-            let next = format!("planctl approvals show {ask}");
+            let next = next::here(&format!("planctl approvals show {ask}"));
             Ok(json!({ "run": run, "ask": ask, "waits_for": "a person's approval", "next": next }))
         }
         How::Ready { run, .. } => Ok(json!({ "run": run, "waits_for": null })),
         How::AlreadyDone { run } => Err(ready(&format!("is done already, by {run}"))),
         How::ChangedSinceApproval { .. } => {
             let changed = Refused::new("conflict", format!("{path} changed since it was approved"));
-            let next = json!(format!("planctl approve {}", show::shell_word(path)));
+            let next = json!(next::here(&format!("planctl approve {}", next::path_word(path))));
             Err(Refused {
                 next: Some(next),
                 ..changed.help("a person decides whether it goes on with this text")
@@ -197,6 +215,8 @@ fn refused(failure: Failure) -> Refused {
         Exit::Unavailable => "database_unavailable",
         Exit::Configuration => "configuration",
         Exit::No
+        | Exit::Data
+        | Exit::Protocol
         | Exit::Yes
         | Exit::Waiting
         | Exit::Budget
@@ -207,5 +227,9 @@ fn refused(failure: Failure) -> Refused {
         | Exit::Interrupted
         | Exit::Terminated => "temporary",
     };
-    Refused { help: failure.help, next: failure.next.map(Value::from), ..Refused::new(code, failure.message) }
+    Refused {
+        help: failure.help,
+        next: failure.next.map(|next| Value::from(next::here(&next))),
+        ..Refused::new(code, failure.message)
+    }
 }

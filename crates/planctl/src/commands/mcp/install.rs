@@ -10,7 +10,7 @@ use crate::commands::settings::{self, Change, ended};
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
-use crate::show::{BOLD, styled};
+use crate::next;
 
 /// The name by which agents know the server.
 const NAME: &str = "planctl";
@@ -39,7 +39,7 @@ pub fn run(context: &Context, wanted: &McpInstall) -> Answer {
         Change { file: &file, before: before.as_deref(), after: &after, unchanged, dry_run: wanted.dry_run };
     if settings::change(context, &change)? && !wanted.remove {
         let next = "start the agent here; it asks you once whether it may use the server";
-        context.say(&format!("{} {next}", styled(BOLD, "next:")));
+        context.say(&next::line(next));
     }
     Ok(Exit::Yes)
 }

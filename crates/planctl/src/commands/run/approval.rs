@@ -74,7 +74,7 @@ pub(super) async fn approval(
 
 fn no_worker(role: &Role) -> Failure {
     let failure = Failure::new(Exit::No, format!("could not start: no agent serves the role `{role}`"));
-    next::with_next(failure, &Next::NameWorker { role: role.to_string() })
+    next::with_next(failure, &Next::NameWorker { role: role.to_string() }, None)
 }
 
 /// Says which protected files an approval takes as they are although no commit has them so.
@@ -97,7 +97,7 @@ pub fn ask_about_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure
         return Ok(Some(Approving::default()));
     }
     show::say(super::super::approvals::page::draw_drift(drift).trim_end());
-    if decide::choose("are these files meant as they are now?", &[('y', "es"), ('n', "o")])? != 'y' {
+    if !decide::is_yes("are these files meant as they are now?")? {
         return Ok(None);
     }
     let word = |file: &DriftView| match &file.now {

@@ -1,11 +1,13 @@
 //! How a run ended, or where it stopped, in words.
 
 use planctl_api::wire::{RunState, RunView, StepState, StepView, WorktreeView};
+use planctl_api::words;
 
 use super::super::Context;
 use super::super::standing::{exit_of, follow_up_command, next_of};
 use super::super::work::{Manner, waiting_line};
 use crate::failure::{Answer, Exit};
+use crate::next;
 use crate::show::{self, BOLD, CARE, GOOD, shell_word, styled};
 
 /// Says that a plan's file is another text than the one that runs.
@@ -47,6 +49,7 @@ pub(super) fn print_end(context: &Context, view: &RunView, question: Option<&str
         let line = format!("step {} {title}: {caveat}", step.number);
         text.push_str(&format!("  {}\n", styled(show::CARE, &line)));
     }
+    text.push_str(&left_out_line(view));
     if let Some(worktree) = view.worktree.as_ref().filter(|worktree| worktree.is_made) {
         text.push_str(&format!("  {}\n", worktree_line(worktree)));
     }
@@ -55,7 +58,7 @@ pub(super) fn print_end(context: &Context, view: &RunView, question: Option<&str
     }
     show::print(&text)?;
     if let Some(next) = next_of(view) {
-        context.say(&format!("{} {next}", styled(BOLD, "next:")));
+        context.say(&next::line(&next));
     }
     Ok(exit)
 }
@@ -73,6 +76,12 @@ pub(super) fn worktree_lines(worktree: &WorktreeView, is_taken_up: bool) -> Stri
         text.push_str(&format!("\n{}", styled(show::CARE, &line)));
     }
     text
+}
+
+/// Says what a run does without; nothing of a run whose branches were merged.
+pub fn left_out_line(view: &RunView) -> String {
+    let line = words::left_out(&view.passages);
+    line.map(|line| format!("  {}\n", styled(show::CARE, &line))).unwrap_or_default()
 }
 
 /// Says where the work of a run is.
@@ -136,6 +145,10 @@ fn steps_done(view: &RunView) -> String {
     let others = others.map(|(state, word)| (count(state), word));
     parts
         .extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    let joins = view.passages.iter().filter(|node| node.leaves_out).count();
+    if joins > 0 {
+        parts.push(format!("{} not merged", show::counted(joins, "join")));
+    }
     parts.join(", ")
 }
 

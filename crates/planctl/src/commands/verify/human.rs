@@ -9,9 +9,10 @@ use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
 use super::picture::{is_linear, plan_view, unserved_roles};
-use super::{Looked, is_input, typed};
+use super::{Looked, is_input};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::next;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
 
 /// Prints each file's findings and what they come to; where there are several files, the total too.
@@ -29,7 +30,7 @@ pub fn print(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
                 show::print(&show::folded(&summary(checked, &one.file, &without_agent(context, checked)?)))?;
                 gap = "\n";
             }
-            Err(failure) => show::say_failure(failure),
+            Err(failure) => next::say_failure(failure),
         }
     }
     if looked.len() > 1 {
@@ -119,7 +120,7 @@ pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String
     let mut text = outcome(checked, file);
     if checked.verification.graph.is_none() {
         if let Some(fixing) = fixing_line(&checked.verification, file) {
-            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
+            text.push_str(&format!("{}\n", next::line(&fixing)));
         }
         return text;
     }
@@ -141,10 +142,13 @@ pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String
                 " --agent NAME"
             }
         };
-        text.push_str(&format!("{} planctl run {}{worker}\n", styled(BOLD, "next:"), typed(file)));
+        text.push_str(&format!(
+            "{}\n",
+            next::line(&format!("planctl run {}{worker}", show::file_word(file)))
+        ));
     }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
-        text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
+        text.push_str(&format!("{} {}\n", styled(BOLD, "  or:"), next::here(&fixing)));
     }
     text
 }
@@ -216,7 +220,7 @@ fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
         (safe, _) => ("--fix", safe),
     };
     let findings = if shown.len() == 1 { "finding" } else { "findings" };
-    let file = typed(file);
+    let file = show::file_word(file);
     let can = format!("{count} of {} {findings} can be fixed", shown.len());
     Some(format!("planctl verify {flags} {file}     ({can})"))
 }

@@ -18,6 +18,7 @@ use crate::client;
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
+use crate::next;
 use crate::show;
 use crate::stop::Stop;
 
@@ -102,7 +103,7 @@ fn show_round(context: &Context, round: &Round, format: Format) -> Result<(), Fa
         Ok(looked) => report::print(context, looked, format),
         // A configuration that can't be used is mended while we wait.
         Err(failure) => {
-            show::say_failure(failure);
+            next::say_failure(failure);
             Ok(())
         }
     }

@@ -359,6 +359,19 @@ fn an_ask_is_read_and_answered_and_the_second_tab_is_told_who_was_first() {
 }
 
 #[test]
+fn a_form_whose_answer_was_refused_takes_another_one() {
+    let house = House::new();
+    let ask = escalated(&house, "fix");
+    let browser = Browser::with_token(&house, "approve");
+    let page = browser.get(&ask);
+    let refused = browser.decide(&page, &ask, &[("answer", "retry"), ("note", "a\0b")]);
+    assert_eq!(refused.status, 400, "{refused:?}");
+    // As the browser's way back shows it.
+    let decided = browser.decide(&page, &ask, &[("answer", "abort"), ("note", "enough")]);
+    assert_eq!(decided.status, 303, "{decided:?}");
+}
+
+#[test]
 fn a_plan_is_approved_and_a_run_is_cancelled_from_the_page_alone() {
     let house = House::new();
     house.fixture.write("hello.md", &plan("hello", "hello"));

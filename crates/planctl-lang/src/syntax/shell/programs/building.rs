@@ -1,7 +1,7 @@
 //! Programs for the work on a program: version control, tests, builds, packages.
 
 use super::Trait::{
-    Asks, Builds, Changes, Checks, Destroys, Makes, Network, Prints, RunsWorkspace, Shows, Tells,
+    Asks, Builds, Changes, Checks, Destroys, Examines, Makes, Network, Prints, RunsWorkspace, Shows, Tells,
 };
 use super::table::{ASKS_FOR_ITSELF, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
 use super::{Does, Files, Program, reads};
@@ -99,8 +99,6 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: &[
             "ant",
             "javac",
-            "c++",
-            "clang++",
             "esbuild",
             "webpack",
             "rollup",
@@ -116,7 +114,13 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program { names: &["rake", "sbt"], does: &[Does::any(Makes), Does::any(RunsWorkspace)], ..PLAIN },
     Program { names: &["tsc"], reads: reads::TSC, does: COMPILE, ..PLAIN },
-    Program { names: &["cc", "gcc", "g++", "clang", "rustc", "cmake", "meson"], does: COMPILE, ..PLAIN },
+    Program { names: &["cc", "gcc", "g++", "clang", "rustc"], does: COMPILE, ..PLAIN },
+    Program {
+        names: &["c++", "clang++"],
+        does: &[Does::any(Makes).without(ONLY_CHECKS), Does::any(Examines)],
+        ..PLAIN
+    },
+    Program { names: &["cmake", "meson"], does: CONFIGURE, ..PLAIN },
     Program {
         names: &["dotnet", "swift"],
         does: &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)],
@@ -135,24 +139,88 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["bats", "prove", "shellspec", "busted"], reads: reads::BATS, does: TEST, ..PLAIN },
     Program { names: &["tox", "nox"], reads: reads::TOX, does: TEST, ..PLAIN },
     Program { names: &["ctest", "deno", "task", "nose2"], does: TEST, ..PLAIN },
-    Program { names: &["shellcheck"], does: &[Does::any(Checks)], ..PLAIN },
-    Program { names: &["rustfmt"], does: &[Does::any(Changes(FILES)).without(&["--check"])], ..PLAIN },
+    // Readers of sources.
+    Program {
+        names: &["shellcheck"],
+        long: SETTINGS,
+        does: &[Does::any(Checks), Does::any(Examines)],
+        ..PLAIN
+    },
+    Program {
+        names: &["rustfmt"],
+        long: SETTINGS,
+        does: &[Does::any(Changes(FILES)).without(&["--check"]), Does::any(Examines)],
+        ..PLAIN
+    },
     Program {
         names: &["black", "isort"],
-        does: &[Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"])],
+        long: SETTINGS,
+        does: &[
+            Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
+            Does::any(Examines),
+        ],
         ..PLAIN
     },
     Program {
         names: &["ruff"],
+        long: SETTINGS,
         does: &[
             Does::on(&["format"], Changes(FILES)).without(&["--check", "--diff", "--version"]),
             Does::on(&["check"], Changes(FILES)).with(&["--fix"]),
+            Does::any(Examines),
         ],
         ..PLAIN
     },
-    Program { names: &["eslint", "stylelint"], does: &[Does::any(Changes(FILES)).with(&["--fix"])], ..PLAIN },
-    Program { names: &["prettier"], does: &[Does::any(Changes(FILES)).with(&["--write", "-w"])], ..PLAIN },
-    Program { names: &["gofmt", "goimports"], does: &[Does::any(Changes(FILES)).with(&["-w"])], ..PLAIN },
+    Program {
+        names: &["eslint", "stylelint"],
+        short: "c",
+        long: SETTINGS,
+        does: &[Does::any(Changes(FILES)).with(&["--fix"]), Does::any(Examines)],
+        ..PLAIN
+    },
+    Program {
+        names: &["prettier"],
+        long: SETTINGS,
+        does: &[Does::any(Changes(FILES)).with(&["--write", "-w"]), Does::any(Examines)],
+        ..PLAIN
+    },
+    Program {
+        names: &["gofmt", "goimports"],
+        does: &[Does::any(Changes(FILES)).with(&["-w"]), Does::any(Examines)],
+        ..PLAIN
+    },
+    Program {
+        names: &[
+            "actionlint",
+            "codespell",
+            "compileall",
+            "cppcheck",
+            "cpplint",
+            "flake8",
+            "hadolint",
+            "htmlhint",
+            "json.tool",
+            "jsonlint",
+            "luacheck",
+            "markdownlint",
+            "markdownlint-cli2",
+            "mypy",
+            "pycodestyle",
+            "pyflakes",
+            "py_compile",
+            "pylint",
+            "pyright",
+            "rubocop",
+            "tidy",
+            "typos",
+            "xmllint",
+            "yamllint",
+        ],
+        short: "c",
+        long: SETTINGS,
+        does: &[Does::any(Examines)],
+        ..PLAIN
+    },
     Program {
         names: &["pip", "pip3"],
         does: &[Does::on(&["install", "download", "search"], Network).without(OFFLINE), Does::any(Makes)],
@@ -171,10 +239,18 @@ pub(super) const PROGRAMS: &[Program] = &[
 ];
 
 const BUILD: &[Does] = &[Does::any(Builds), Does::any(Makes), Does::any(RunsWorkspace)];
-const COMPILE: &[Does] = &[Does::any(Builds), Does::any(Makes), Does::any(Checks)];
+const CONFIGURE: &[Does] = &[Does::any(Builds), Does::any(Makes), Does::any(Checks)];
+const COMPILE: &[Does] =
+    &[Does::any(Builds), Does::any(Makes).without(ONLY_CHECKS), Does::any(Checks), Does::any(Examines)];
+/// Options with which a compiler makes nothing.
+const ONLY_CHECKS: &[&str] = &["-fsyntax-only", "--noEmit"];
+/// Options that name the file which says how strictly sources are read.
+const SETTINGS: &[&str] =
+    &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
 const TEST: &[Does] = &[Does::any(RunsWorkspace)];
 
 const GIT: &[Does] = &[
+    Does::on(&["diff", "grep", "log", "ls-files", "show", "status"], Examines),
     Does::on(&["push", "pull", "fetch", "clone", "ls-remote"], Network),
     Does::on(&["submodule"], Network).with(&["update"]),
     Does::on(&["remote"], Network).with(&["update", "show"]),

@@ -2,8 +2,8 @@
 
 use super::super::Use;
 use super::Trait::{
-    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Filters, Makes, Network, OnlyReads,
-    Prepares, Prints, PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
+    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Examines, Filters, Makes, Network,
+    OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
 };
 use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
@@ -267,6 +267,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         short: "efmABCgtT",
         long: &["regexp", "file", "glob", "type", "max-count"],
         files: Files::BehindPattern,
+        does: &[Does::any(Examines)],
         ..PLAIN
     },
     Program {
@@ -286,6 +287,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["jq"],
+        short: "fL",
+        long: &["from-file"],
         files: Files::Own,
         does: &[
             Does::any(Checks),
@@ -363,7 +366,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["ls"],
         files: Files::All(Use::Tests),
-        does: &[Does::any(Shows), Does::any(Prints), Does::any(PrintsText)],
+        does: &[Does::any(Shows), Does::any(Prints), Does::any(PrintsText), Does::any(Examines)],
         ..PLAIN
     },
     Program { names: &["stat"], files: Files::All(Use::Tests), does: &[Does::any(OnlyReads)], ..PLAIN },
@@ -377,6 +380,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::any(Destroys).with(&["-delete"]),
             Does::any(Tells("find", "compare what it prints: `test -n \"$(find …)\"`"))
                 .without(&["-exec", "-execdir", "-ok", "-okdir", "-delete"]),
+            Does::any(Examines).without(&["-delete"]),
         ],
         ..PLAIN
     },

@@ -1,0 +1,130 @@
+//! Objects that a worker puts into a repository decide no contract, unless they are what their names say.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use planctl_engine::{HarnessResult, Inconclusive};
+use planctl_harness::{Baseline, ContractRunner};
+
+use super::gate_folders::{Place, exit_code};
+use super::support::block_on;
+use crate::trials;
+
+pub fn tests() -> Vec<Trial> {
+    trials![
+        a10_an_object_that_a_worker_forged_is_believed_by_no_contract,
+        a10_a_folder_that_a_worker_prepared_long_before_is_looked_into,
+        a10_objects_that_a_worker_makes_as_git_does_are_believed,
+    ]
+}
+
+/// Says why a contract could not be judged.
+fn nothing(runner: &ContractRunner, command: &str) -> String {
+    let contract = super::support::contract(command, Duration::from_secs(60));
+    let baseline = Arc::new(Baseline::default());
+    let gate = block_on(runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
+    let HarnessResult::Nothing(Inconclusive::ToolMissing { what }) = gate.found else {
+        panic!("{command}: {:?}", gate.found)
+    };
+    what
+}
+
+/// Puts the content of one object in the place of another's.
+fn forge(place: &Place, object: &str, other: &str) -> PathBuf {
+    let file = |name: &str| place.work().join(".git/objects").join(&name[..2]).join(&name[2..]);
+    let forged = std::fs::read(file(other)).unwrap();
+    // Written in place: its folder says nothing of it.
+    std::fs::set_permissions(file(object), PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::write(file(object), forged).unwrap();
+    file(object)
+}
+
+fn assert_forged(runner: &ContractRunner, what: &str) {
+    let said = nothing(runner, "git diff --quiet HEAD");
+    assert!(said.contains("git would give other content") && said.contains(what), "{said}");
+    assert_eq!(exit_code(runner, "test -f a.txt"), 0, "a contract that asks git nothing is judged");
+}
+
+fn a10_an_object_that_a_worker_forged_is_believed_by_no_contract() {
+    let changed = || {
+        let place = Place::repository();
+        let runner = place.runner();
+        assert_eq!(exit_code(&runner, "git diff --quiet HEAD"), 0);
+        let tree = place.git(&["rev-parse", "HEAD:tests"]);
+        place.write("tests/check.sh", "exit 0\n");
+        place.git(&["add", "tests"]);
+        assert_eq!(exit_code(&runner, "git diff --quiet HEAD"), 1, "the honest twin");
+        let other = place.git(&["write-tree", "--prefix=tests/"]);
+        (place, runner, tree, other)
+    };
+    // An object's own file.
+    let (place, runner, tree, other) = changed();
+    forge(&place, &tree, &other);
+    place.git(&["diff", "--quiet", "HEAD"]);
+    assert_forged(&runner, &tree);
+    // A pack, which goes before it.
+    let (place, runner, tree, other) = changed();
+    let file = forge(&place, &tree, &other);
+    let pack = format!("echo {tree} | git pack-objects -q .git/objects/pack/pack");
+    let mut packed = Command::new("bash");
+    assert!(packed.args(["-ec", &pack]).current_dir(place.work()).env_clear().status().unwrap().success());
+    std::fs::remove_file(&file).unwrap();
+    place.git(&["diff", "--quiet", "HEAD"]);
+    assert_forged(&runner, "pack-");
+}
+
+fn a10_a_folder_that_a_worker_prepared_long_before_is_looked_into() {
+    // Exchanged, and borrowed from.
+    for borrows in [false, true] {
+        let place = Place::repository();
+        let (tree, objects) = (place.git(&["rev-parse", "HEAD:tests"]), place.work().join(".git/objects"));
+        place.write("tests/check.sh", "exit 0\n");
+        place.git(&["add", "tests"]);
+        let other = place.git(&["write-tree", "--prefix=tests/"]);
+        let prepared = place.at("prepared").join(&tree[..2]);
+        std::fs::create_dir_all(&prepared).unwrap();
+        std::fs::copy(objects.join(&other[..2]).join(&other[2..]), prepared.join(&tree[2..])).unwrap();
+        let changed = |object: &Path| {
+            let found = object.metadata().unwrap();
+            (found.ctime(), found.ctime_nsec())
+        };
+        let is_later = |round: &u32| {
+            place.write("later", &round.to_string());
+            let later = place.git(&["hash-object", "-w", "later"]);
+            changed(&objects.join(&later[..2]).join(&later[2..])) > changed(&prepared.join(&tree[2..]))
+        };
+        (0..).find(is_later).unwrap();
+        let runner = place.runner();
+        if borrows {
+            std::fs::write(objects.join("info/alternates"), format!("{}\n", place.at("prepared").display()))
+                .unwrap();
+            std::fs::remove_file(objects.join(&tree[..2]).join(&tree[2..])).unwrap();
+        } else {
+            std::fs::rename(objects.join(&tree[..2]), place.at("away")).unwrap();
+            std::fs::rename(&prepared, objects.join(&tree[..2])).unwrap();
+        }
+        place.git(&["diff", "--quiet", "HEAD"]);
+        assert_forged(&runner, if borrows { "alternates" } else { &tree });
+    }
+}
+
+fn a10_objects_that_a_worker_makes_as_git_does_are_believed() {
+    let place = Place::repository();
+    let runner = place.runner();
+    for ways in [&["repack", "-adq"][..], &["gc", "-q"], &["commit", "-q", "--allow-empty", "-m", "more"]] {
+        place.write("a.txt", &format!("{ways:?}"));
+        place.git(&["commit", "-qam", "work"]);
+        place.git(ways);
+        for _ in 0..2 {
+            assert_eq!(
+                exit_code(&runner, "git diff --quiet HEAD && git show HEAD:a.txt | cmp - a.txt"),
+                0,
+                "{ways:?}"
+            );
+        }
+    }
+}

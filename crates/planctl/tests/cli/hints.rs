@@ -1,0 +1,217 @@
+//! Hints are typed where they were printed: in the workspace, below it, elsewhere, and behind `-C`. A plan may be named in each
+//! way wherever a command takes one.
+
+use crate::fixture::{Fixture, Said, plan};
+
+/// A checkout with a folder below it and one beside it, and a plan in it that runs without a person's word but the approval.
+fn checkout(name: &str) -> Fixture {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.shell("git init -q").code, 0);
+    let steps = [("Write it", "test -s done.txt", "retry(1), then escalate")];
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:echo done > done.txt\"\n");
+    fixture.write(name, &plan("Write it", "5 minutes", &steps)).write("sub/deep/x", "");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    fixture
+}
+
+/// Types a line in a folder.
+fn typed(fixture: &Fixture, folder: &str, line: &str) -> Said {
+    fixture.shell(&format!("cd {folder} && {line}"))
+}
+
+/// Returns the commands that a text says to type, without those in which a word is to be filled in.
+fn commands(text: &str) -> Vec<String> {
+    let command = |line: &str| {
+        let command = &line[line.find("planctl ")?..];
+        let command = command.split("  ").next()?.trim_end_matches(" takes it up");
+        let is_whole = !["NAME", "CMD", "FILE", "WHY", "'…'", " | ", "YOUR ANSWER"]
+            .iter()
+            .any(|hole| command.contains(hole));
+        is_whole.then(|| command.trim().to_owned())
+    };
+    text.lines().filter_map(command).collect()
+}
+
+/// Types a command, then each that it says to type, and so on; none may be refused for how it is written or what it names.
+fn follow(fixture: &Fixture, folder: &str, begin: &str) -> Vec<String> {
+    let (mut open, mut seen) = (vec![begin.to_owned()], Vec::new());
+    while let Some(line) = open.pop() {
+        // Each is typed once. Those that wait for a worker or a person would not end.
+        if seen.contains(&line)
+            || seen.len() > 40
+            || ["watch", "daemon", "worker", "explain"].iter().any(|word| line.contains(word))
+        {
+            continue;
+        }
+        let said = typed(fixture, folder, &line);
+        assert!(![2, 4].contains(&said.code), "in {folder}, after {seen:#?}: {line}: {said:?}");
+        seen.push(line);
+        open.extend(commands(&format!("{}\n{}", said.out, said.err)));
+    }
+    seen
+}
+
+/// The folders to stand in, and what comes after `planctl` there.
+fn stands(fixture: &Fixture) -> Vec<(String, String)> {
+    let word = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+    let (work, home) = (word(fixture.path("")), word(fixture.home()));
+    let work = work.trim_end_matches('/').to_owned();
+    vec![
+        (work.clone(), String::new()),
+        (format!("{work}/sub/deep"), String::new()),
+        (home.clone(), format!(" -C {work}")),
+        (home.clone(), format!(" -C {work}/sub")),
+        (home, format!(" --workspace {work}")),
+    ]
+}
+
+#[test]
+fn each_hint_can_be_typed_where_it_is_read_whatever_the_plan_is_called() {
+    let names = [("plans/p.md", [2, 4]), ("plans/it's größer \"x\".md", [0, 1]), ("-dash.md", [1, 3])];
+    let mut typed = Vec::new();
+    for (name, places) in names {
+        let fixture = checkout(name);
+        for (folder, flags) in places.map(|at| stands(&fixture)[at].clone()) {
+            let is_at = |words: &str| flags.ends_with(words);
+            let file = match folder.as_str() {
+                _ if flags.starts_with(" --workspace") => format!("{}/{name}", fixture.path("").display()),
+                _ if is_at("/sub") => format!("../{name}"),
+                folder if folder.ends_with("/deep") => format!("../../{name}"),
+                _ => format!("./{name}"),
+            };
+            let file = format!("'{}'", file.replace('\'', r"'\''"));
+            let begins = [
+                format!("verify {file}"),
+                format!("run {file} --no-wait --again"),
+                "resume @last".to_owned(),
+            ];
+            for line in begins {
+                typed.extend(follow(&fixture, &folder, &format!("planctl{flags} {line}")).split_off(1));
+            }
+        }
+    }
+    for hint in [" run ", " approvals show ", " approvals approve ", " run --again "] {
+        assert!(typed.iter().any(|line: &String| line.contains(hint)), "{hint}: {typed:#?}");
+    }
+}
+
+#[test]
+fn a_hint_about_a_run_of_another_workspace_names_that_workspace() {
+    let fixture = checkout("plans/p.md");
+    let ran = fixture.planctl(&["run", "plans/p.md", "--approve"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let id = fixture.status()["id"].as_str().unwrap().to_owned();
+    let home = fixture.home().to_string_lossy().into_owned();
+    let refused = typed(&fixture, &home, &format!("planctl resume {id}"));
+    let work = fixture.path("").canonicalize().unwrap();
+    let next = format!("next: planctl -C {} run --again plans/p.md", work.display());
+    assert!(refused.code == 5 && refused.err.contains(&next), "{refused:?}");
+    let below = typed(&fixture, "sub/deep", "planctl resume p-1");
+    assert!(below.code == 5 && below.err.contains("next: planctl run --again ../../plans/p.md"), "{below:?}");
+    let there = typed(&fixture, &home, &format!("planctl -C {} verify plans/p.md", work.display()));
+    assert!(there.out.contains(&format!("next: planctl -C {} run plans/p.md", work.display())), "{there:?}");
+    follow(&fixture, &home, &format!("planctl resume {id}"));
+    follow(&fixture, &home, "planctl ls --all");
+}
+
+#[test]
+fn a_plan_is_named_by_its_path_or_its_name_in_each_command_and_in_each_folder() {
+    let fixture = checkout("plans/hello.md");
+    for folder in [".", "plans", "sub/deep"] {
+        for name in ["hello.md", "plans/hello", "plans/hello.md"] {
+            let said = typed(&fixture, folder, &format!("planctl verify {name}"));
+            assert_eq!(said.code, 0, "in {folder}: {name}: {said:?}");
+        }
+        for command in [
+            "verify",
+            "show",
+            "fmt --check",
+            "approve",
+            "reject",
+            "graph check",
+            "graph parallel",
+            "graph render",
+            "plan run --dry-run",
+            "run --approve --again",
+            "diff",
+            "status",
+            "logs",
+            "why",
+            "events -n 1",
+            "audit",
+        ] {
+            let said = typed(&fixture, folder, &format!("planctl {command} hello"));
+            assert!(said.code < 2, "in {folder}: {command}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_is_not_there_is_answered_with_the_near_one_and_new_only_where_none_is() {
+    let fixture = checkout("plans/hello.md");
+    fixture.write("plans/two.md", "x").write("plans/two.dot", "x");
+    for command in [
+        "verify",
+        "show",
+        "run",
+        "approve",
+        "diff",
+        "fmt",
+        "review",
+        "graph check",
+        "expand --item a",
+        "edit",
+    ] {
+        let near = typed(&fixture, "sub", &format!("planctl {command} plans/helo.md"));
+        assert_eq!(near.code, 4, "{command}: {near:?}");
+        assert!(
+            near.err.contains("did you mean ../plans/hello.md?") && !near.err.contains("planctl new"),
+            "{command}: {near:?}"
+        );
+        let both = typed(&fixture, ".", &format!("planctl {command} two"));
+        assert!(both.code == 2 && both.err.contains("plans/two.md or plans/two.dot"), "{command}: {both:?}");
+        if !["show", "edit"].contains(&command) {
+            let none = typed(&fixture, "sub", &format!("planctl {command} something-else"));
+            assert!(
+                none.code == 4 && none.err.contains("next: planctl new ../plans/something-else.md"),
+                "{command}: {none:?}"
+            );
+        }
+        if !["verify", "fmt"].contains(&command) {
+            let input = typed(&fixture, ".", &format!("planctl {command} -"));
+            assert!(input.code == 2 && input.err.contains("standard input"), "{command}: {input:?}");
+        }
+    }
+    let near = typed(&fixture, ".", "planctl show helo");
+    assert!(near.code == 4 && near.err.contains("did you mean the plan plans/hello.md?"), "{near:?}");
+}
+
+#[test]
+fn a_new_plan_goes_to_the_plans_of_the_workspace() {
+    let fixture = checkout("plans/p.md");
+    let new = |line: &str| typed(&fixture, "sub", &format!("planctl new {line}"));
+    let said = new("--title 'One more'");
+    assert_eq!(
+        said.out, "wrote ../plans/one-more.md\nnext: planctl verify ../plans/one-more.md\n",
+        "{said:?}"
+    );
+    assert!(
+        new("two").out.starts_with("wrote ../plans/two.md\n")
+            && new("own/three").out.starts_with("wrote own/three.md\n")
+    );
+    for (file, why) in
+        [("x.dot", "language"), ("x.json", "language"), ("own/", "folder"), ("-", "standard output")]
+    {
+        let refused = new(file);
+        assert!(refused.code == 2 && refused.err.contains(why), "{file}: {refused:?}");
+    }
+    for line in
+        ["run plans/p.md plans/one-more.md", "plan run plans/p.md plans/one-more.md", "diff a.md b.md"]
+    {
+        let said = fixture.shell(&format!("planctl {line}"));
+        assert!(said.code == 2 && said.err.contains("one plan at a time"), "{line}: {said:?}");
+    }
+    fixture.write("-dash.md", "");
+    let said = fixture.planctl(&["run", "-dash.md"]);
+    assert!(said.code == 2 && said.err.contains("./-dash.md"), "{said:?}");
+}

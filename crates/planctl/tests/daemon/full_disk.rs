@@ -1,0 +1,83 @@
+//! A disk that is full: the daemon says so, and goes on by itself once there is room (P12).
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::support::history::must_be_done;
+use crate::support::{Place, wait_until};
+
+/// A small file system of its own at a path, as long as this lives.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Mounts one; `None` where that is not allowed.
+    fn at(path: &Path, megabytes: u32) -> Option<SmallDisk> {
+        fs::create_dir_all(path).unwrap();
+        let options = format!("size={megabytes}m,mode=755");
+        let mut mount = Command::new("mount");
+        let mounted = mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(path).output().unwrap();
+        if !mounted.status.success() {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&mounted.stderr));
+            return None;
+        }
+        Some(SmallDisk(path.to_owned()))
+    }
+
+    /// Takes all the room there is, but for what processes made room for themselves.
+    fn fill(&self) {
+        let mut file = File::options().append(true).create(true).open(self.filler()).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.filler()).unwrap();
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.0.join("filler")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Of a test that failed processes may still use it.
+        Command::new("umount").arg("--lazy").arg(&self.0).status().ok();
+    }
+}
+
+#[test]
+fn p12_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room() {
+    let place = Place::untouched();
+    let Some(disk) = SmallDisk::at(&place.path("state"), 160) else { return };
+    place.plan(4, "");
+    place.set("hold-work-2");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave("work begin 2");
+    disk.fill();
+    place.unset("hold-work-2");
+    let health = || place.json(&["daemon", "status", "--json"])["health"].clone();
+    wait_until("the daemon says so", || health()["state"] == "degraded");
+    daemon.hear("No space left on device");
+    let health = health();
+    let last_error = health["last_error"]["what"].as_str().unwrap();
+    assert!(last_error.contains("No space left on device"), "{health}");
+    let said = place.planctl(&["cancel", "p-1"]);
+    assert!(said.code == 69 && said.err.contains("full"), "{said:?}");
+    let said = place.planctl(&["doctor"]);
+    assert!(said.code == 1 && said.out.contains("make room there"), "{said:?}");
+    disk.make_room();
+    place.await_state("done");
+    must_be_done(&place, &[1, 1, 1, 1]);
+    assert_eq!(place.noted("work begin"), 4, "no work was done twice: {:#?}", place.journal());
+    wait_until("the daemon is well", || {
+        place.json(&["daemon", "status", "--json"])["health"]["state"] == "running"
+    });
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
