@@ -226,13 +226,10 @@ fn step_words(next: &Next, file: &dyn Fn(&str) -> String) -> String {
             format!("commit it, then planctl cancel {} && planctl run {}", shell_word(run), file(plan))
         }
         Next::UseApprovedWorker { plan, approved, named } => {
-            let plan = file(plan);
             let flag = |worker: &String| format!(" --agent {}", shell_word(worker));
+            let (plan, approved) = (file(plan), flag(approved));
             let anew = named.as_ref().map(flag).unwrap_or_default();
-            format!(
-                "planctl run {plan}{}, or approve the other: planctl approve {plan}{anew}",
-                flag(approved)
-            )
+            format!("planctl run {plan}{approved}, or approve the other: planctl approve {plan}{anew}")
         }
         Next::ServeRole { role } => format!("planctl worker run --role {role} --agent NAME"),
         Next::NameWorker { role } => format!(

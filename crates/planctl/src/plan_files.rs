@@ -39,7 +39,7 @@ pub fn named(context: &Context, name: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Does the same where a run may be named, too: a plan goes before a run that has its name. Nothing where no plan fits.
+/// Does the same where a run may be named, too: a plan takes precedence over a run that has its name. Nothing where no plan fits.
 ///
 /// # Errors
 ///

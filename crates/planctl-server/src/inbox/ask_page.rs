@@ -197,7 +197,12 @@ impl Services {
         };
         let mut protected = baseline.clone();
         settings.protect_scripts(&mut protected);
-        Ok((WillRun { plans, ..will_run(run, graph, &settings, &protected) }, baseline))
+        // A command that a person typed may hold a value which no page shows.
+        let masks = settings.masks(&self.server_node.secrets());
+        let masked = |words: String| masks.text(&words).into_owned();
+        let will_run = will_run(run, graph, &settings, &protected);
+        let workers = will_run.workers.into_iter().map(|(role, worker)| (role, worker.map(masked)));
+        Ok((WillRun { plans, workers: workers.collect(), ..will_run }, baseline))
     }
 
     /// Lists the plans that a run carries out, as they were kept when it was made, and those within them.

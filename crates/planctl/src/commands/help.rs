@@ -18,12 +18,12 @@ A plan is named by its file, or without the ending or the folder `plans`: `planc
 looks for the file as it is typed, then for NAME.md, .dot, .gv or .json: in the current directory, in its folder `plans`, in the
 workspace and in the workspace's `plans`. The first place that has one counts; where it has several, name the ending.
 
-A run is named by its name or its id, by the beginning of either that no other run has, by `@last`, or by its plan, which
-means the newest run of it.
+A run is named by its name or its id, by the beginning of either, by `@last`, or by its plan, which means the newest run of it. Of
+several runs that begin so, the only one that is not over is meant, else the only one that failed.
 
-Where a plan or a run may be named (show, edit, graph render), the plan of a name goes before the run of that name. Where a run is
-to be named (status, logs, resume, …), the run goes before the plan. A number is an ask in `approve`, `reject` and `edit`, unless
-a file is called so.
+Where a plan or a run may be named (show, edit, graph render), the plan of a name takes precedence over the run of that name. Where
+a run is to be named (status, logs, resume, …), the run takes precedence over the plan. A number is an ask in `approve`, `reject`
+and `edit`, unless a file is called so.
 ";
 
 /// Prints the help of a topic or command.

@@ -88,15 +88,13 @@ fn with_ending(context: &Context, file: &Path) -> Result<PathBuf, Failure> {
         return Err(Failure::usage("a new plan is written to a file, not to standard output")
             .help("planctl new FILE, or no name for one after its title"));
     }
-    if name.ends_with('/') || file.is_dir() {
-        return Err(
-            Failure::usage(format!("{} is a folder", show::safe(&name))).help("name the plan's file in it")
-        );
+    // A folder says what it is when it is to be written.
+    if file.extension().is_some() || name.ends_with('/') || file.is_dir() {
+        return Ok(file.to_owned());
     }
-    Ok(match file.extension() {
-        Some(_) => file.to_owned(),
-        None if plan_files::is_bare(file) => plan_files::in_folder(context, &name),
-        None => PathBuf::from(format!("{name}.md")),
+    Ok(match plan_files::is_bare(file) {
+        true => plan_files::in_folder(context, &name),
+        false => PathBuf::from(format!("{name}.md")),
     })
 }
 

@@ -37,6 +37,11 @@ impl Home {
     fn path(&self) -> &Path {
         self.0.path()
     }
+
+    /// Returns a line in which the folders below `/tmp` are those of this home.
+    fn places_in(&self, line: &str) -> String {
+        line.replace("/tmp/", &format!("{}/", self.path().join("tmp").display()))
+    }
 }
 
 /// Says whether a line is one of the log that a pipe gets in place of the live view.
@@ -55,14 +60,13 @@ fn the_console_blocks_of_the_readme_end_at_a_terminal_as_they_are_shown() {
     for piece in &page.pieces {
         let Piece::Transcript { turns, .. } = piece else { continue };
         for turn in turns {
-            let command = turn.command.replace("/tmp/", &format!("{}/", home.path().join("tmp").display()));
-            let screen = terminal.run(&command);
+            let screen = terminal.run(&home.places_in(&turn.command));
             typed += 1;
             // A person sees another picture while it goes on, and the same end.
             let Some(last) = turn.shown.lines().rfind(|line| !line.is_empty() && !is_log(line)) else {
                 continue;
             };
-            let wanted = likeness::line(last);
+            let wanted = likeness::line(&home.places_in(last));
             assert!(
                 screen.lines().any(|line| likeness::line(line) == wanted),
                 "{}--- ends with\n{last}\n--- the screen is\n{screen}",

@@ -360,7 +360,7 @@ fn own_server() {
         Said::from(client.command(words).env("PLANS_TOKEN", token).output().unwrap())
     };
     let refused = planctl(&["tool", "ls", "issues"], "wrong");
-    assert!(refused.code == 1 && refused.err.contains("not authorised"), "{refused:?}");
+    assert!(refused.code == 77 && refused.err.contains("not authorised"), "{refused:?}");
     let listed = planctl(&["tool", "ls", "issues"], &token);
     assert!(listed.code == 0 && listed.out.contains("run_status"), "{listed:?}");
     let step = call(1, "run_status", "{}", "");

@@ -106,7 +106,7 @@ pub async fn edit(context: &Context, id: &str) -> Answer {
         Some(found) if found.origin == Origin::BuiltIn => {
             let word = show::shell_word(id);
             Err(Failure::new(Exit::Denied, format!("`{}` is planctl's own", show::safe(id)))
-                .help("make an entry of that name of your own, which then goes before it")
+                .help("make an entry of that name of your own, which then takes precedence over it")
                 .next(format!("planctl library new {word} --from {word}")))
         }
         Some(found) => editing::edit_file(context, Path::new(found.source.path())).await,
