@@ -9,7 +9,7 @@ use planctl_api::wire::{
 };
 use planctl_config::WorkspaceMode;
 use planctl_engine::{AskKind, ChildApproval, Graph, Node, NodeKind, Record};
-use planctl_harness::{Baseline, JudgePrompt};
+use planctl_harness::{Baseline, JudgePrompt, Masks};
 use planctl_lang::{Change, Insertion, Source, insert_step, insertion};
 use planctl_store::{Approval, AskRow, Revision, RunRow, StoreError};
 
@@ -197,12 +197,8 @@ impl Services {
         };
         let mut protected = baseline.clone();
         settings.protect_scripts(&mut protected);
-        // A command that a person typed may hold a value which no page shows.
         let masks = settings.masks(&self.server_node.secrets());
-        let masked = |words: String| masks.text(&words).into_owned();
-        let will_run = will_run(run, graph, &settings, &protected);
-        let workers = will_run.workers.into_iter().map(|(role, worker)| (role, worker.map(masked)));
-        Ok((WillRun { plans, workers: workers.collect(), ..will_run }, baseline))
+        Ok((WillRun { plans, ..will_run(run, graph, &settings, &masks, &protected) }, baseline))
     }
 
     /// Lists the plans that a run carries out, as they were kept when it was made, and those within them.
@@ -271,13 +267,21 @@ fn preview_insertion(row: &AskRow, graph: &Graph, source: &str) -> Result<(Strin
     }
 }
 
-fn will_run(run: &RunRow, graph: &Graph, settings: &RunSettings, baseline: &Baseline) -> WillRun {
+fn will_run(
+    run: &RunRow,
+    graph: &Graph,
+    settings: &RunSettings,
+    masks: &Masks,
+    baseline: &Baseline,
+) -> WillRun {
     let mode = if run.worktree.is_some() { WorkspaceMode::Worktree } else { WorkspaceMode::Shared };
+    // A command that a person typed may hold a value which no page shows.
+    let shown = |role| settings.shown(role).map(|worker| masks.text(&worker).into_owned());
     let workers = graph
         .steps()
         .into_iter()
         .flat_map(|(_, task)| task.roles())
-        .map(|role| (role.as_str().to_owned(), settings.shown(role)));
+        .map(|role| (role.as_str().to_owned(), shown(role)));
     WillRun {
         workspace: run.workspace_path.clone(),
         folder: Some(settings.folder.clone()).filter(|folder| !folder.is_empty()),

@@ -18,7 +18,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
 use crate::next;
 use crate::plan_files;
-use crate::show::{self, BAD, BOLD, CARE, GOOD, shell_word, styled};
+use crate::show::{self, BAD, BOLD, CARE, GOOD, styled};
 
 const DRAWINGS: [Format; 6] =
     [Format::Ascii, Format::Svg, Format::Dot, Format::Mermaid, Format::Markdown, Format::Json];
@@ -286,10 +286,10 @@ fn language_of(format: Format) -> Option<Option<Language>> {
 
 /// Returns the text of a plan in another language, unless that would be judged in another way.
 pub fn written(written: Converted, of: &Source, to: Option<Language>) -> Result<String, Failure> {
-    let name = shell_word(of.path());
     if !written.is_compared {
+        let name = show::file_word(Path::new(of.path()));
         show::say(&styled(CARE, "warning: the plan has errors, so nothing could compare the two texts"));
-        show::say(&format!("help: planctl verify {name}"));
+        show::say(&next::here(&format!("help: planctl verify {name}")));
     }
     for lost in &written.lost {
         show::say(&format!("not written: {}", show::safe(lost)));

@@ -115,9 +115,9 @@ fn say_protected(context: &Context, guard: &Guard, protected: &[String], named: 
     context.say(&format!("a session may not change what decides it: {}{more}", shown.join(", ")));
     if let Some(path) = protected.iter().find(|path| named.unclear.contains(*path)) {
         let (number, command, path) = (guard.number, shell_word(&guard.command), shell_word(path));
-        context.say(&format!(
+        context.say(&next::here(&format!(
             "where {path} is the work: planctl guard rm {number}; planctl guard {command} --paths {path}"
-        ));
+        )));
     }
 }
 
