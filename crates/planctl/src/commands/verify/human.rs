@@ -214,14 +214,15 @@ fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
     let fixes = |safe: bool| {
         shown.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe == safe)).count()
     };
-    let (flags, count) = match (fixes(true), fixes(false)) {
+    let (flags, count, more) = match (fixes(true), fixes(false)) {
         (0, 0) => return None,
-        (0, looked_at) => ("--fix --unsafe-fixes --diff", looked_at),
-        (safe, _) => ("--fix", safe),
+        (0, unsafe_ones) => ("--fix --unsafe-fixes --diff", unsafe_ones, String::new()),
+        (safe, 0) => ("--fix", safe, String::new()),
+        (safe, unsafe_ones) => ("--fix", safe, format!(", {} with --unsafe-fixes", safe + unsafe_ones)),
     };
     let findings = if shown.len() == 1 { "finding" } else { "findings" };
     let file = show::file_word(file);
-    let can = format!("{count} of {} {findings} can be fixed", shown.len());
+    let can = format!("{count} of {} {findings} can be fixed{more}", shown.len());
     Some(format!("planctl verify {flags} {file}     ({can})"))
 }
 
