@@ -296,6 +296,17 @@ impl<'a> Transition<'a> {
         if newest { Ok(()) } else { Err(Refusal::StaleAttempt) }
     }
 
+    /// Refuses news of a try whose agent's item is not out.
+    fn refuse_unless_working(&self, at: &At) -> Result<(), Refusal> {
+        self.refuse_unless_active()?;
+        self.task(&at.node)?;
+        let (NodeState::Working { attempt } | NodeState::Resting { attempt, .. }) = self.state(&at.node)?
+        else {
+            return Err(Refusal::WrongState);
+        };
+        self.refuse_unless_newest(at, *attempt)
+    }
+
     /// Returns the try that a gate or a rehearsal is out for, if one is.
     fn attempt_in_evaluation(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
         Ok(match self.state(id)? {

@@ -411,11 +411,6 @@ impl Graph {
         is_in_worktree(id) || self.fork_of(id).is_some_and(is_in_worktree)
     }
 
-    /// Says whether branches work in git worktrees of their own anywhere in the graph.
-    pub fn has_worktree_branches(&self) -> bool {
-        self.nodes().iter().any(|node| matches!(&node.kind, NodeKind::Fork(Fork { in_worktree: true, .. })))
-    }
-
     /// Says whether a condition wants to know more of a node than its outcome.
     pub fn is_watched(&self, id: &NodeId) -> bool {
         self.watched.contains(id) || self.conditions_ask_for("exit_code")

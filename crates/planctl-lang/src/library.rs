@@ -10,8 +10,6 @@ pub use matcher::{Fate, Hit, Matcher, Question, Weighed, best, weigh};
 
 /// How many triggers a message must hit where the entry says nothing (H-04).
 pub const THRESHOLD: u32 = 2;
-/// After how many turns without progress a plan expires where the entry says nothing (H-17).
-pub const STALE_AFTER_TURNS: u32 = 10;
 
 /// A plan of the library, as far as it is chosen by.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

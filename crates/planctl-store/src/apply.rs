@@ -506,10 +506,8 @@ fn finish_apply(
     store.cache_snapshot(call, decided);
     let committed = Committed { seq: decided.seq(), hash: decided.hash() };
     store.cache().keep_committed(decided.after.run.id, committed);
-    if decided.input.graph.is_some() {
-        let digest = decided.input.graph.clone().expect("the graph was just seen");
-        let run = decided.after.run.id;
-        store.cache().keep_run(run, Arc::new(RunMeta { graph: digest, ..(*decided.meta).clone() }));
+    if let Some(graph) = decided.input.graph.clone() {
+        store.cache().keep_run(decided.after.run.id, Arc::new(RunMeta { graph, ..(*decided.meta).clone() }));
     }
     store
         .notifier()

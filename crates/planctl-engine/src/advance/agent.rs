@@ -18,22 +18,8 @@ use crate::run::{AttemptDetails, NodeState, Unchecked};
 use super::{Transition, dispatch, hold, pace, route, settle};
 
 pub(super) fn apply_event(transition: &mut Transition<'_>, event: &AgentEvent) -> Result<(), Refusal> {
-    transition.refuse_unless_active()?;
     let node = &event.at.node;
-    transition.task(node)?;
-    let attempt = match transition.state(node)? {
-        NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
-        NodeState::Pending
-        | NodeState::Ready
-        | NodeState::Saving { .. }
-        | NodeState::Branching
-        | NodeState::Nested { .. }
-        | NodeState::Rehearsing
-        | NodeState::Checking { .. }
-        | NodeState::Held { .. }
-        | NodeState::Settled { .. } => return Err(Refusal::WrongState),
-    };
-    transition.refuse_unless_newest(&event.at, attempt)?;
+    transition.refuse_unless_working(&event.at)?;
     let used = event.reported_usage();
     match &event.said {
         AgentSaid::Reported(report) => {

@@ -30,8 +30,7 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &ClockEvent) -
         ClockEvent::Metered if exceeded::stop_over_budget(transition)? => Ok(()),
         ClockEvent::Metered => Err(Refusal::WrongState),
         ClockEvent::DaySpent { at, part, limit, spent, day } => {
-            transition.refuse_unless_active()?;
-            let node = working_node(transition, at)?;
+            transition.refuse_unless_working(at)?;
             let short = Shortfall {
                 part: *part,
                 limit: *limit,
@@ -40,7 +39,7 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &ClockEvent) -
                 steps_remaining: dispatch::steps_remaining(transition),
                 day: Some(*day),
             };
-            day_spent(transition, &node, short)
+            day_spent(transition, &at.node, short)
         }
         ClockEvent::DayAllows { node } => day_allows(transition, node),
         ClockEvent::SetAside { node, run, budget } => sub_plan::set_aside(transition, node, *run, *budget),
@@ -50,10 +49,11 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &ClockEvent) -
             on_lease_lost(transition, at, *interrupted, noted.as_ref())
         }
         ClockEvent::Overran { at, noted } => {
-            let node = working_node(transition, at)?;
-            let timeout = transition.run.record(&node)?.work_timeout(transition.task(&node)?);
-            agent::charge_usage(transition, &node, noted.as_ref(), timeout)?;
-            agent::on_overrun(transition, &node, Overrun::Deadline)
+            transition.refuse_unless_working(at)?;
+            let node = &at.node;
+            let timeout = transition.run.record(node)?.work_timeout(transition.task(node)?);
+            agent::charge_usage(transition, node, noted.as_ref(), timeout)?;
+            agent::on_overrun(transition, node, Overrun::Deadline)
         }
     }
 }
@@ -204,36 +204,17 @@ fn on_lease_lost(
     noted: Option<&Usage>,
 ) -> Result<(), Refusal> {
     transition.refuse_unless_active()?;
-    if let Some(attempt) = transition.attempt_in_evaluation(&at.node)? {
+    let node = &at.node;
+    if let Some(attempt) = transition.attempt_in_evaluation(node)? {
         transition.refuse_unless_newest(at, attempt)?;
-        harness::charge_judge(transition, &at.node, noted)?;
-        return dispatch::gate_after_interruption(transition, &at.node);
+        harness::charge_judge(transition, node, noted)?;
+        return dispatch::gate_after_interruption(transition, node);
     }
-    let node = working_node(transition, at)?;
-    agent::charge_if_reported(transition, &node, noted)?;
+    transition.refuse_unless_working(at)?;
+    agent::charge_if_reported(transition, node, noted)?;
     if interrupted {
-        dispatch::after_interruption(transition, &node)
+        dispatch::after_interruption(transition, node)
     } else {
-        dispatch::redeliver_after_loss(transition, &node, "the worker vanished")
+        dispatch::redeliver_after_loss(transition, node, "the worker vanished")
     }
-}
-
-/// Checks that an agent's item of this very try is out.
-fn working_node(transition: &Transition<'_>, at: &At) -> Result<NodeId, Refusal> {
-    transition.refuse_unless_active()?;
-    transition.task(&at.node)?;
-    let attempt = match transition.state(&at.node)? {
-        NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => *attempt,
-        NodeState::Pending
-        | NodeState::Ready
-        | NodeState::Saving { .. }
-        | NodeState::Branching
-        | NodeState::Nested { .. }
-        | NodeState::Rehearsing
-        | NodeState::Checking { .. }
-        | NodeState::Held { .. }
-        | NodeState::Settled { .. } => return Err(Refusal::WrongState),
-    };
-    transition.refuse_unless_newest(at, attempt)?;
-    Ok(at.node.clone())
 }

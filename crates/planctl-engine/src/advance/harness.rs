@@ -26,33 +26,17 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &HarnessEvent)
     };
     transition.refuse_unless_newest(&event.at, attempt)?;
     match &event.found {
-        HarnessResult::Evidence(evidence) => match *transition.state(node)? {
-            NodeState::Checking { gave_up, .. } => on_evidence(transition, node, evidence, gave_up),
-            NodeState::Pending
-            | NodeState::Ready
-            | NodeState::Saving { .. }
-            | NodeState::Branching
-            | NodeState::Nested { .. }
-            | NodeState::Rehearsing
-            | NodeState::Working { .. }
-            | NodeState::Resting { .. }
-            | NodeState::Held { .. }
-            | NodeState::Settled { .. } => Err(Refusal::WrongState),
-        },
+        HarnessResult::Evidence(evidence) => {
+            let NodeState::Checking { gave_up, .. } = *transition.state(node)? else {
+                return Err(Refusal::WrongState);
+            };
+            on_evidence(transition, node, evidence, gave_up)
+        }
         HarnessResult::Rehearsed(evidence) => on_rehearsal(transition, node, evidence),
-        HarnessResult::Recorded { name } => match transition.state(node)? {
-            NodeState::Rehearsing => on_files_recorded(transition, node),
-            NodeState::Pending
-            | NodeState::Ready
-            | NodeState::Saving { .. }
-            | NodeState::Branching
-            | NodeState::Nested { .. }
-            | NodeState::Working { .. }
-            | NodeState::Resting { .. }
-            | NodeState::Checking { .. }
-            | NodeState::Held { .. }
-            | NodeState::Settled { .. } => on_checkpoint_done(transition, node, Some(name.as_str())),
-        },
+        HarnessResult::Recorded { .. } if *transition.state(node)? == NodeState::Rehearsing => {
+            on_files_recorded(transition, node)
+        }
+        HarnessResult::Recorded { name } => on_checkpoint_done(transition, node, Some(name.as_str())),
         HarnessResult::Restored => on_checkpoint_done(transition, node, None),
         HarnessResult::Forked { base } => join::on_worktrees_forked(transition, node, base),
         HarnessResult::Merged { files, .. } => join::on_merged(transition, node, *files),

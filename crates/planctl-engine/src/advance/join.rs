@@ -351,19 +351,7 @@ pub(super) fn on_conflict(
 fn outcome_being_merged(transition: &Transition<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
     let record = transition.run.record(join)?;
     let merging = record.arrivals.as_ref().and_then(|arrivals| arrivals.merging);
-    match &record.state {
-        NodeState::Branching => merging.ok_or(Refusal::WrongState),
-        NodeState::Pending
-        | NodeState::Ready
-        | NodeState::Saving { .. }
-        | NodeState::Nested { .. }
-        | NodeState::Rehearsing
-        | NodeState::Working { .. }
-        | NodeState::Resting { .. }
-        | NodeState::Checking { .. }
-        | NodeState::Held { .. }
-        | NodeState::Settled { .. } => Err(Refusal::WrongState),
-    }
+    merging.filter(|_| record.state == NodeState::Branching).ok_or(Refusal::WrongState)
 }
 
 /// The most branches whose results a condition can look at.

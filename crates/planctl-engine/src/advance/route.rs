@@ -407,9 +407,6 @@ fn finish_run(transition: &mut Transition<'_>, edge: &Edge) -> Result<(), Refusa
             None => end_failed(transition, &goal.node, End::Failed),
         };
     }
-    for live in transition.run.live_nodes()? {
-        transition.withdraw(&live)?;
-    }
     transition.disarm_stale();
     transition.run.head.status = RunStatus::Ended { end: End::Done };
     let settled = transition.run.head.settled;

@@ -153,17 +153,8 @@ fn charge_child_run(spent: &mut Spent, of_child: &Spent) {
 
 /// Returns the try whose run is awaited at a node.
 fn attempt_nested(transition: &Transition<'_>, node: &NodeId) -> Result<Attempt, Refusal> {
-    match transition.state(node)? {
-        NodeState::Nested { attempt, .. } => Ok(*attempt),
-        NodeState::Pending
-        | NodeState::Ready
-        | NodeState::Saving { .. }
-        | NodeState::Branching
-        | NodeState::Rehearsing
-        | NodeState::Working { .. }
-        | NodeState::Resting { .. }
-        | NodeState::Checking { .. }
-        | NodeState::Held { .. }
-        | NodeState::Settled { .. } => Err(Refusal::WrongState),
-    }
+    let NodeState::Nested { attempt, .. } = *transition.state(node)? else {
+        return Err(Refusal::WrongState);
+    };
+    Ok(attempt)
 }
