@@ -7,6 +7,7 @@ pub mod http;
 mod inbox;
 pub mod library;
 mod messages;
+mod mutex;
 mod node;
 pub mod picture;
 mod plans;

@@ -22,7 +22,7 @@ pub(crate) mod systemd;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use planctl_api::Next;
@@ -31,6 +31,7 @@ use planctl_harness::{Spawner, blocking_in_place, probe_isolation};
 use planctl_store::cluster::{Announce, Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
+use crate::mutex::lock;
 use crate::node::file_digests::FileDigests;
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
@@ -363,7 +364,6 @@ impl ServerNode {
         &self.inner.in_flight
     }
 
-    /// Returns the runs of which nothing is looked at for a while.
     /// Returns the pieces of a goal that steps serve, of plans that were read.
     pub(crate) fn intents(&self) -> &Intents {
         &self.inner.intents
@@ -374,6 +374,7 @@ impl ServerNode {
         &self.inner.plan_digests
     }
 
+    /// Returns the runs of which nothing is looked at for a while.
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.inner.quarantine
     }
@@ -414,13 +415,10 @@ impl ServerNode {
         let spawner = spawner.with_scratch(scratch_in(self.state_dir())?);
         Ok(Process { instance, spawner })
     }
-}
 
-impl ServerNode {
-    /// Returns the runs whose plan file may lack its newest marks. Every change of the set is a single call, so a poisoned mutex
-    /// holds a consistent value.
+    /// Returns the runs whose plan file may lack its newest marks.
     pub(crate) fn unmarked(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
-        self.inner.unmarked.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.unmarked)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -18,6 +18,7 @@ use crate::daemon::loops::traces::{Tracing, send_rest};
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, TurnResult, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
+use crate::mutex::lock;
 use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::instance::runs_worked_on;
@@ -175,12 +176,12 @@ impl Family {
 
     /// Returns those that are not over.
     pub(crate) fn open_runs(&self) -> Vec<RunId> {
-        self.lock().open.clone()
+        lock(&self.known).open.clone()
     }
 
     /// Returns all that there were.
     pub(crate) fn all(&self) -> BTreeSet<RunId> {
-        self.lock().all.clone()
+        lock(&self.known).all.clone()
     }
 
     /// Ends the work on the run, as soon as the work that is under way is over.
@@ -191,15 +192,11 @@ impl Family {
 
     /// Takes over which of its runs are not over; says whether one ended.
     fn update_open(&self, open: Vec<RunId>) -> bool {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         let has_ended = known.open.iter().any(|run| !open.contains(run));
         known.all.extend(&open);
         known.open = open;
         has_ended
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FamilyRuns> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The activity of this process, for the live view: never stored, never part of a decision.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use planctl_engine::Attempt;
 use planctl_harness::tool_in;
 use planctl_view::strip_terminal_sequences;
+
+use crate::mutex::lock;
 
 /// The work or gate that is under way in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,20 +41,20 @@ const LINE_CHARS_MAX: usize = 200;
 impl LiveActivity {
     /// Returns what is under way.
     pub fn now(&self) -> Option<Activity> {
-        self.lock().clone()
+        lock(&self.activity).clone()
     }
 
     pub(crate) fn begin(&self, activity: Activity) {
-        *self.lock() = Some(activity);
+        *lock(&self.activity) = Some(activity);
     }
 
     pub(crate) fn end(&self) {
-        *self.lock() = None;
+        *lock(&self.activity) = None;
     }
 
     /// Notes that something was printed; keeps the last line of it that is not blank.
     pub(crate) fn printed(&self, bytes: &[u8]) {
-        let mut activity = self.lock();
+        let mut activity = lock(&self.activity);
         let Some(activity) = activity.as_mut() else { return };
         activity.printed_at = Some(crate::clock::instant());
         // Of agents that print JSON the tool is told that they use.
@@ -80,9 +82,5 @@ impl LiveActivity {
         if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
             activity.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Activity>> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

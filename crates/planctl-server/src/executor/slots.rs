@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use planctl_engine::RunId;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::mutex::lock;
 use crate::node::runtime::stopped;
 
 /// The most gates that wait without a slot; more of them keep theirs.
@@ -59,12 +60,12 @@ impl GateSlots {
 
     /// Says whether a gate of the run waits for its workspace.
     pub(crate) fn has_waiting_gate(&self, run: RunId) -> bool {
-        self.lock().contains_key(&run)
+        lock(&self.waited_in).contains_key(&run)
     }
 
     /// Returns the runs of which no gate is claimed now: one waits for its workspace, or is on its way there.
     pub(crate) fn runs_to_skip(&self) -> Vec<RunId> {
-        let mut runs: BTreeSet<RunId> = self.lock().keys().copied().collect();
+        let mut runs: BTreeSet<RunId> = lock(&self.waited_in).keys().copied().collect();
         let mut on_their_way = self.on_their_way();
         on_their_way.was_passed_over = !on_their_way.runs.is_empty();
         runs.extend(&on_their_way.runs);
@@ -78,11 +79,7 @@ impl GateSlots {
     }
 
     fn on_their_way(&self) -> MutexGuard<'_, OnTheirWay> {
-        self.on_their_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, usize>> {
-        self.waited_in.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.on_their_way)
     }
 }
 
@@ -180,7 +177,7 @@ impl Slot {
     pub(crate) fn release_while_waiting(&self, run: Option<RunId>) -> WaitingGate<'_> {
         self.is_waiting.store(true, Ordering::Relaxed);
         if let (Some(slots), Some(run)) = (&self.slots, run) {
-            *slots.lock().entry(run).or_default() += 1;
+            *lock(&slots.waited_in).entry(run).or_default() += 1;
         }
         self.release();
         WaitingGate { slot: self, run }
@@ -214,7 +211,7 @@ impl Slot {
     }
 
     fn put_permit(&self, permit: OwnedSemaphorePermit) {
-        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+        *lock(&self.permit) = Some(permit);
     }
 }
 
@@ -235,7 +232,7 @@ impl Drop for WaitingGate<'_> {
     fn drop(&mut self) {
         self.slot.is_waiting.store(false, Ordering::Relaxed);
         let (Some(slots), Some(run)) = (&self.slot.slots, self.run) else { return };
-        let mut waited_in = slots.lock();
+        let mut waited_in = lock(&slots.waited_in);
         if let Some(count) = waited_in.get_mut(&run) {
             *count -= 1;
             if *count == 0 {

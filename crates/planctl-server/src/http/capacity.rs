@@ -1,13 +1,14 @@
 //! Limits for all callers together: bytes of bodies in memory, and connections without a valid token.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes};
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::guard::Peer;
+use crate::mutex::lock;
 use planctl_api::{Code, Problem};
 
 /// How many bytes of bodies are in memory at once, of callers on the socket, and of those on the port.
@@ -107,7 +108,7 @@ impl Strangers {
     /// Adds a connection; the receiver resolves when the connection must end.
     pub(super) fn admit(&self) -> (StrangerSlot, oneshot::Receiver<()>) {
         let (make_way, must_go) = oneshot::channel();
-        let mut queue = self.lock();
+        let mut queue = lock(&self.0);
         queue.made += 1;
         let number = queue.made;
         queue.open.push_back((number, make_way));
@@ -120,10 +121,6 @@ impl Strangers {
         drop(queue);
         (StrangerSlot(Arc::new(OfStranger { number, strangers: self.clone() })), must_go)
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl StrangerSlot {
@@ -135,7 +132,7 @@ impl StrangerSlot {
 
 impl OfStranger {
     fn leave(&self) {
-        let mut queue = self.strangers.lock();
+        let mut queue = lock(&self.strangers.0);
         if let Ok(at) = queue.open.binary_search_by_key(&self.number, |(number, _)| *number) {
             queue.open.remove(at);
         }
@@ -163,8 +160,8 @@ mod tests {
         assert_eq!(goes.try_recv(), Ok(()));
         // The sender of a known connection was dropped without a message.
         assert_eq!(stays.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert_eq!(strangers.lock().open.len(), STRANGERS_MAX);
+        assert_eq!(lock(&strangers.0).open.len(), STRANGERS_MAX);
         drop(others);
-        assert!(strangers.lock().open.is_empty());
+        assert!(lock(&strangers.0).open.is_empty());
     }
 }

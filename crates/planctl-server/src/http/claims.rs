@@ -7,7 +7,7 @@ mod queue;
 mod view;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use planctl_engine::{ItemId, Role};
@@ -23,6 +23,7 @@ use super::printed::Printed;
 use super::problem::of_store;
 use super::{Answer, Call, guard, json, no_content};
 use crate::clock;
+use crate::mutex::lock;
 use crate::node::runtime::stopped;
 use planctl_api::wire::calls::{ClaimCall, ClaimedView};
 use planctl_api::wire::{PromptView, moment};
@@ -66,11 +67,11 @@ impl ClaimsCache {
     async fn record_worker_seen(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let (presented, now) = (format!("{worker:?}"), clock::instant());
         let is_new = |noted: &Instant| now.duration_since(*noted) < NOTED_FOR;
-        if self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&presented).is_some_and(is_new) {
+        if lock(&self.seen).get(&presented).is_some_and(is_new) {
             return Ok(());
         }
         store.record_worker_seen(worker).await?;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.seen);
         seen.retain(|_, noted| is_new(noted));
         seen.insert(presented, now);
         Ok(())
@@ -78,7 +79,7 @@ impl ClaimsCache {
 
     pub(super) fn printed(&self) -> MutexGuard<'_, Printed> {
         // It is for watching only.
-        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.printed)
     }
 
     /// Returns the end of the output of an item's holder.

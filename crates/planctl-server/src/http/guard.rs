@@ -1,7 +1,7 @@
 //! Authentication and authorization: tokens and scopes, the local socket, hosts and origins, keys of mutations.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::RequestPartsExt;
@@ -22,6 +22,7 @@ use super::problem::{of_store, response_of};
 use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
+use crate::mutex::lock;
 use crate::node::runtime::blocking;
 use crate::traces::CallSpan;
 use planctl_api::{Code, Next, Problem};
@@ -378,7 +379,7 @@ impl Users {
     async fn name_of(&self, uid: u32) -> String {
         let now = clock::instant();
         let is_new = |(said, _): &&(Instant, String)| now.duration_since(*said) < Users::HOLDS;
-        let known = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || lock(&self.names);
         if let Some((_, name)) = known().get(&uid).filter(is_new) {
             return name.clone();
         }

@@ -24,6 +24,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{Answer, Call};
+use crate::mutex::lock;
 use crate::node::metrics::Labels;
 use crate::runs::worked_on::ONLINE;
 
@@ -45,7 +46,7 @@ impl Requests {
     }
 
     pub(super) fn count_refusal(&self, problem: &Problem) {
-        let mut refused = self.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut refused = lock(&self.refused);
         *refused.entry(problem.kind.to_string()).or_default() += 1;
     }
 }
@@ -95,7 +96,7 @@ fn of_process(registry: &mut Registry, health: &DaemonHealthView, requests: &Req
     expired.inc_by(health.leases_expired);
     registry.register("leases_expired", "Leases ended because their holders were gone or late", expired);
     let refused = Family::<Labels, Counter>::default();
-    for (kind, count) in &*requests.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    for (kind, count) in &*lock(&requests.refused) {
         refused.get_or_create(&vec![("problem", kind.clone())]).inc_by(*count);
     }
     registry.register("refusals", "Requests that were refused, by problem", refused);

@@ -5,7 +5,7 @@ mod kept;
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use futures_util::future::BoxFuture;
 use planctl_api::wire::draft::{DraftState, DraftView};
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use self::kept::KeptDrafts;
 use crate::clock;
+use crate::mutex::lock;
 use crate::node::runtime::{blocking, stopped};
 use crate::node::services::ServiceError;
 
@@ -242,7 +243,7 @@ impl Drafter {
             let drafts = self.kept.all().into_iter().map(interrupted);
             Mutex::new(drafts.map(KnownDraft::of).collect())
         };
-        self.known.get_or_init(read).lock().unwrap_or_else(PoisonError::into_inner)
+        lock(self.known.get_or_init(read))
     }
 }
 

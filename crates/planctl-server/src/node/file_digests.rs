@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use planctl_engine::{Digest, Timestamp};
+
+use crate::mutex::lock;
 
 /// File systems count time in ticks: a file that changed this recently may change again without another time.
 const SETTLED_AFTER_MICROS: i64 = 2_000_000;
@@ -54,13 +56,13 @@ impl FileDigests {
     ) -> Option<Digest> {
         // Taken before the file is read: a later change gives another stamp.
         let stamp = Stamp::of(&fs::metadata(file).ok()?);
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(file).cloned();
+        let kept = lock(&self.kept).get(file).cloned();
         if let Some((_, digest)) = kept.filter(|(kept, _)| *kept == stamp) {
             return Some(digest);
         }
         let digest = read(file)?;
         if stamp.is_settled(now) {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = lock(&self.kept);
             if kept.len() >= FILES_MAX {
                 kept.clear();
             }

@@ -1,7 +1,7 @@
 //! The health of a daemon, written by its loops and read by the HTTP layer, `daemon status` and the watchdog.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planctl_engine::Timestamp;
@@ -9,6 +9,7 @@ use planctl_store::{StoreError, Unread};
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::mutex::lock;
 use crate::node::services::ServiceError;
 use planctl_api::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
 
@@ -84,17 +85,17 @@ impl Default for Health {
 impl Health {
     /// Returns when the daemon began, by this machine's clock.
     pub fn started_at(&self) -> Timestamp {
-        self.lock().started_at
+        lock(&self.inner).started_at
     }
 
     /// Says whether the database answers.
     pub fn database(&self) -> Database {
-        self.lock().database
+        lock(&self.inner).database
     }
 
     /// Says that work is taken on: it has begun, does not stop, and the database answers.
     pub fn is_ready(&self) -> bool {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         inner.stage == Stage::Running && inner.database == Database::Up
     }
 
@@ -104,7 +105,7 @@ impl Health {
     }
 
     fn is_alive_at(&self, now: Instant) -> bool {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         let stood = |turned: &Instant| now.duration_since(inner.answering_since.max(*turned));
         inner.stage != Stage::Running
             || inner.database != Database::Up
@@ -114,7 +115,7 @@ impl Health {
     /// Returns all of it, for people and programs.
     pub fn view(&self) -> DaemonHealthView {
         let is_alive = self.is_alive();
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         let state = match (inner.stage, inner.database) {
             (Stage::Starting, _) => DaemonState::Starting,
             (Stage::Stopping, _) => DaemonState::Stopping,
@@ -155,16 +156,16 @@ impl Health {
     }
 
     pub(crate) fn set_running(&self) {
-        self.lock().stage = Stage::Running;
+        lock(&self.inner).stage = Stage::Running;
     }
 
     pub(crate) fn set_stopping(&self) {
-        self.lock().stage = Stage::Stopping;
+        lock(&self.inner).stage = Stage::Stopping;
     }
 
     /// Notes that a loop begins a turn.
     pub(crate) fn record_turn(&self, name: &'static str) {
-        self.lock().turns.insert(name, clock::instant());
+        lock(&self.inner).turns.insert(name, clock::instant());
     }
 
     /// Notes an error of a loop. The loop that watches the database reports an outage or a full disk once, so they are left out
@@ -175,7 +176,7 @@ impl Health {
             return;
         }
         let words = format!("{what}: could not {error}");
-        let is_known = self.lock().last_error.as_ref().is_some_and(|(_, last)| *last == words);
+        let is_known = lock(&self.inner).last_error.as_ref().is_some_and(|(_, last)| *last == words);
         self.set_last_error(words);
         // An error that comes back at each turn is logged once.
         if is_known {
@@ -199,11 +200,11 @@ impl Health {
 
     /// Notes words of trouble without logging them.
     pub(crate) fn set_last_error(&self, words: String) {
-        self.lock().last_error = Some((clock::now(), words));
+        lock(&self.inner).last_error = Some((clock::now(), words));
     }
 
     pub(crate) fn set_database_up(&self) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let (Database::Away { since } | Database::Full { since }) = inner.database else { return };
         let seconds = (clock::now().as_micros() - since.as_micros()) / 1_000_000;
         match inner.database {
@@ -219,7 +220,7 @@ impl Health {
     }
 
     pub(crate) fn set_database_away(&self, why: &str) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         if !matches!(inner.database, Database::Away { .. }) {
             let now = clock::now();
             inner.database = Database::Away { since: now };
@@ -230,7 +231,7 @@ impl Health {
 
     /// Notes why the private Postgres does not come back, which it logs itself.
     pub(crate) fn set_outage_cause(&self, why: &str) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let is_news = inner.last_error.as_ref().is_none_or(|(_, known)| known != why);
         if matches!(inner.database, Database::Away { .. }) && is_news {
             inner.last_error = Some((clock::now(), why.to_owned()));
@@ -238,7 +239,7 @@ impl Health {
     }
 
     pub(crate) fn set_database_full(&self, why: &str) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         if !matches!(inner.database, Database::Full { .. }) {
             let now = clock::now();
             inner.database = Database::Full { since: now };
@@ -248,19 +249,15 @@ impl Health {
     }
 
     pub(crate) fn record_sweep(&self, expired: u64, recovered: u64) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         inner.leases_expired += expired;
         inner.runs_recovered += recovered;
     }
 
     /// Counts one more of these at work for as long as the answer lives.
     pub(crate) fn count_at_work(&self, what: &'static str) -> AtWork {
-        *self.lock().at_work.entry(what).or_default() += 1;
+        *lock(&self.inner).at_work.entry(what).or_default() += 1;
         AtWork { health: self.clone(), what }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -272,7 +269,7 @@ pub(crate) struct AtWork {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        if let Some(count) = self.health.lock().at_work.get_mut(self.what) {
+        if let Some(count) = lock(&self.health.inner).at_work.get_mut(self.what) {
             *count = count.saturating_sub(1);
         }
     }

@@ -2,9 +2,11 @@
 //! page of a step.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use planctl_engine::Digest;
+
+use crate::mutex::lock;
 
 /// The most bytes of what is kept; then it begins anew.
 const BYTES_MAX: usize = 4 << 20;
@@ -23,13 +25,13 @@ pub(crate) struct Intents {
 impl Intents {
     /// Returns those of a plan, where they are kept.
     pub(crate) fn of(&self, plan: &Digest) -> Option<OfPlan> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).0.get(plan).cloned()
+        lock(&self.kept).0.get(plan).cloned()
     }
 
     /// Keeps those of a plan.
     pub(crate) fn keep(&self, plan: &Digest, intents: &OfPlan) {
         let bytes = PLAN_BYTES + intents.values().map(|intent| intent.len() + PLAN_BYTES).sum::<usize>();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if kept.1 + bytes > BYTES_MAX {
             *kept = Default::default();
         }

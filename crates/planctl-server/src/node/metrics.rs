@@ -3,7 +3,7 @@
 //! The values of labels are few: names of models, which workers say, are cut and bounded in number.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use planctl_engine::{AgentSaid, Event, Fact, HarnessResult, Item, Usage, Verdict, Work};
 use prometheus_client::metrics::counter::Counter;
@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::clock;
+use crate::mutex::lock;
 
 /// The bounds of waits, of attempts and of contracts, in seconds: from a moment to a day.
 const SECONDS: [f64; 14] =
@@ -177,7 +178,7 @@ impl Metrics {
     /// Returns a model's name as a label.
     fn model(&self, name: &str) -> String {
         let name: String = planctl_lang::printable(name).chars().take(MODEL_CHARACTERS_MAX).collect();
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models = lock(&self.models);
         if models.len() < MODELS_MAX {
             models.insert(name.clone());
         }

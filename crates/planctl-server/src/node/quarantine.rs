@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -13,6 +13,7 @@ use planctl_store::Unread;
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::mutex::lock;
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 
@@ -38,17 +39,13 @@ pub(crate) struct Quarantine {
 
 impl Quarantine {
     fn add(&self, run: RunId) {
-        self.lock().insert(run, clock::instant() + QUARANTINE_FOR);
+        lock(&self.until).insert(run, clock::instant() + QUARANTINE_FOR);
     }
 
     pub(crate) fn runs(&self) -> Vec<RunId> {
-        let (now, mut until) = (clock::instant(), self.lock());
+        let (now, mut until) = (clock::instant(), lock(&self.until));
         until.retain(|_, until| *until > now);
         until.keys().copied().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Instant>> {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

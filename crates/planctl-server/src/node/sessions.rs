@@ -4,12 +4,14 @@
 //! lease, and waits here until the session's hook says that the turn ended. No word of a session decides anything.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use planctl_api::wire::SessionStep;
 use planctl_engine::{ItemId, Observation, RunId};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
+
+use crate::mutex::lock;
 
 /// How a session ended a turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +57,7 @@ impl Sessions {
     pub(crate) fn begin(&self, run: RunId, item: &ItemId, step: SessionStep) -> AtWork {
         let (ends, ended) = oneshot::channel();
         let number = {
-            let mut begun = self.lock();
+            let mut begun = lock(&self.inner.begun);
             begun.count += 1;
             let number = begun.count;
             begun.steps.insert(item.clone(), BegunStep { number, run, step, ends: Some(ends) });
@@ -67,14 +69,14 @@ impl Sessions {
 
     /// Returns the steps of a run whose turn has not ended.
     pub(crate) fn steps(&self, run: RunId) -> Vec<SessionStep> {
-        let begun = self.lock();
+        let begun = lock(&self.inner.begun);
         let open = begun.steps.values().filter(|begun| begun.run == run && begun.ends.is_some());
         open.map(|begun| begun.step.clone()).collect()
     }
 
     /// Ends the turn of one step of a run; says whether it was open.
     pub(crate) fn end(&self, run: RunId, item: &ItemId, end: TurnEnd) -> bool {
-        let ends = match self.lock().steps.get_mut(item) {
+        let ends = match lock(&self.inner.begun).steps.get_mut(item) {
             Some(begun) if begun.run == run => begun.ends.take(),
             Some(_) | None => None,
         };
@@ -84,10 +86,6 @@ impl Sessions {
     /// Resolves when a step begins that had not begun when this was called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.inner.changed.notified()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Begun> {
-        self.inner.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,7 +106,7 @@ impl AtWork {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        let mut begun = self.sessions.lock();
+        let mut begun = lock(&self.sessions.inner.begun);
         if begun.steps.get(&self.item).is_some_and(|step| step.number == self.number) {
             begun.steps.remove(&self.item);
         }

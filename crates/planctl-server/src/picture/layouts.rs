@@ -1,7 +1,7 @@
 //! Layouts of pictures, kept by what they are made of: a picture that changes its colours and words keeps its places.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use planctl_engine::Graph;
 use sha2::{Digest as _, Sha256};
@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::order::Order;
 use super::place::{self, Placed};
 use super::{DrawnEdge, NodeBox, Undrawable};
+use crate::mutex::lock;
 
 /// How many layouts are kept.
 const KEPT_MAX: usize = 32;
@@ -54,10 +55,6 @@ impl Layouts {
     pub(super) fn count(&self) -> usize {
         lock(&self.kept).len()
     }
-}
-
-fn lock<V>(kept: &Mutex<V>) -> MutexGuard<'_, V> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a digest of everything that a layout depends on.

@@ -1,7 +1,7 @@
 //! Calls of the API that name a trace of their caller: each is a span of that trace, kept until it is sent.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use opentelemetry::{SpanId, TraceId};
 use planctl_engine::Timestamp;
@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::ids;
 use super::span::{Kind, Span};
 use crate::clock;
+use crate::mutex::lock;
 
 /// How many calls wait at most; further ones are left out.
 const WAITING_MAX: usize = 2048;
@@ -54,7 +55,7 @@ impl Calls {
         span.text("http.request.method", method);
         span.text("http.route", route);
         span.number("http.response.status_code", status);
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.0);
         if waiting.len() < WAITING_MAX {
             waiting.push_back(span);
         }
@@ -62,13 +63,9 @@ impl Calls {
 
     /// Takes out calls that wait, at most so many.
     pub(crate) fn take(&self, most: usize) -> Vec<Span> {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.0);
         let count = waiting.len().min(most);
         waiting.drain(..count).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Span>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

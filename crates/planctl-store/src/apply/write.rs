@@ -230,7 +230,7 @@ impl Decided {
     }
 }
 
-/// Returns refused news as it is kept: without the long parts that only a worker wake_for.
+/// Returns refused news as it is kept: without the long parts, which are for a worker alone.
 fn as_refused(event: &Event) -> String {
     let whole = to_json(event);
     let Event::Agent(event) = event else { return whole };

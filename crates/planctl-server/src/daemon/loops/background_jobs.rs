@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use planctl_engine::RunId;
 use tokio::sync::Semaphore;
 
+use crate::mutex::lock;
 use crate::node::health::Health;
 use crate::node::quarantine::words_of;
 use crate::node::services::ServiceError;
@@ -62,8 +63,4 @@ impl BackgroundJobs {
         // The semaphore is never closed.
         drop(self.permits.acquire_many(AT_ONCE).await);
     }
-}
-
-fn lock(runs: &Mutex<BTreeSet<RunId>>) -> std::sync::MutexGuard<'_, BTreeSet<RunId>> {
-    runs.lock().unwrap_or_else(PoisonError::into_inner)
 }

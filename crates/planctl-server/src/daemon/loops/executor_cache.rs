@@ -1,13 +1,14 @@
 //! The executors of the runs that this process works on, kept as long as what they were made for holds.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use planctl_engine::RunId;
 use planctl_store::{Claimed, RunConfig, RunRow};
 
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
+use crate::mutex::lock;
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 use planctl_config::Agent;
@@ -68,7 +69,7 @@ impl ExecutorCache {
         executor.settings.otherwise.clone_from(&self.otherwise);
         executor.outlasts_outages = self.outlasts_outages;
         let executor = Arc::new(executor);
-        let mut kept = self.lock();
+        let mut kept = lock(&self.kept);
         if kept.len() >= KEPT_MAX {
             // Those at work keep theirs.
             kept.retain(|_, executor| Arc::strong_count(executor) > 1);
@@ -78,15 +79,11 @@ impl ExecutorCache {
     }
 
     fn cached(&self, run: RunId, run_config: &RunConfig) -> Option<Arc<Executor>> {
-        self.lock().get(&run).filter(|executor| executor.made_for == *run_config).cloned()
+        lock(&self.kept).get(&run).filter(|executor| executor.made_for == *run_config).cloned()
     }
 
     /// Forgets runs that are over, and returns them.
     pub(crate) fn keep_only(&self, is_open: impl Fn(RunId) -> bool) -> Vec<RunId> {
-        self.lock().extract_if(|run, _| !is_open(*run)).map(|(run, _)| run).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Executor>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept).extract_if(|run, _| !is_open(*run)).map(|(run, _)| run).collect()
     }
 }

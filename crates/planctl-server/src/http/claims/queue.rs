@@ -1,7 +1,7 @@
 //! Claims that wait for the same work, in the order in which they came. The first is the leader: it looks for all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role};
 use planctl_glob::Glob;
@@ -10,6 +10,7 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use crate::http::ApiState;
 use crate::http::problem::of_store;
+use crate::mutex::lock;
 use planctl_api::Problem;
 use planctl_config::takes_plan;
 
@@ -39,7 +40,7 @@ pub(super) struct ClaimQueues {
 
 impl ClaimQueues {
     pub(super) fn of(&self, work: &Wanted) -> Arc<ClaimQueue> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.all);
         all.retain(|_, queue| Arc::strong_count(queue) > 1);
         all.entry(work.clone()).or_insert_with(|| Arc::new(ClaimQueue::new(work))).clone()
     }
@@ -168,7 +169,7 @@ impl ClaimQueue {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Joins the queue, to wait for an item; `repeats` says that its claim can be repeated under its secret.

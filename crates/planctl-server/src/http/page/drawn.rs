@@ -1,6 +1,6 @@
 //! Pages as they are drawn: once for all readers of a scope, at one pace for all of them, each of whom finds a page of their own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::visit::Visit;
 use super::{Address, screens};
 use crate::clock;
+use crate::mutex::lock;
 
 /// How long a drawing serves all who look at its page, at least.
 const PACE: Duration = Duration::from_millis(75);
@@ -155,7 +156,7 @@ impl Drawn {
     /// Says that something happened since it was drawn.
     pub(super) fn has_news(&self) -> bool {
         let (news, heard) = &self.news;
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = lock(heard);
         *heard |= news.notified().now_or_never().is_some();
         *heard
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planctl_api::wire::PageLink;
@@ -22,6 +22,7 @@ use super::Call;
 use crate::clock;
 use crate::http::guard::Peer;
 use crate::http::{Answer, json};
+use crate::mutex::lock;
 use crate::picture::Layouts;
 
 /// How long a link waits for its use.
@@ -88,12 +89,12 @@ impl Page {
 
     /// Notes that something was decided: what pages read before is too old for all who look at them.
     pub(in crate::http) fn note_decision(&self) {
-        *self.decided_at.lock().unwrap_or_else(PoisonError::into_inner) = clock::instant();
+        *lock(&self.decided_at) = clock::instant();
     }
 
     /// Returns when something was decided last.
     pub(super) fn decided_at(&self) -> Instant {
-        *self.decided_at.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.decided_at)
     }
 
     /// Returns the layouts of pictures that were drawn.
@@ -126,7 +127,7 @@ impl Page {
     /// Makes a link for somebody.
     fn create_link(&self, visitor: Visitor, now: Instant) -> String {
         let code = secret();
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = lock(&self.links);
         links.retain(|_, (_, until)| *until > now);
         if links.len() >= LINKS_MAX {
             links.clear();
@@ -137,7 +138,7 @@ impl Page {
 
     /// Uses a link up; returns whose it is.
     pub(super) fn redeem_link(&self, code: &str, now: Instant) -> Option<Visitor> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = lock(&self.links);
         let (visitor, until) = links.remove(&hash_code(code))?;
         (until > now).then_some(visitor)
     }

@@ -1,12 +1,13 @@
 //! Values that several readers share: pages of a busy run are looked at many times a second, and cost the database once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::{Arc, Mutex as SyncMutex};
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::mutex::lock;
 
 /// The most values that are kept besides those in use.
 const KEPT_MAX: usize = 64;
@@ -31,11 +32,11 @@ impl<V: Clone> Slot<V> {
     }
 
     fn last(&self) -> Option<Made<V>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.last).clone()
     }
 
     fn keep(&self, made: Made<V>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+        *lock(&self.last) = Some(made);
     }
 }
 
@@ -97,7 +98,7 @@ impl<V: Clone> Shared<V> {
     }
 
     fn slot(&self, what: &str) -> Arc<Slot<V>> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = lock(&self.slots);
         if let Some(slot) = slots.get(what) {
             return slot.clone();
         }
