@@ -28,7 +28,7 @@ pub use asks::{AskDeadline, AskRow, LapsedAsk};
 pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};
 pub use creation::{NewAround, NewRun, NewWorktree};
 pub use row::{AroundRow, RunRow, WorktreeRow};
-pub(crate) use waiting::{ASKS_WAITING, GRAPHS, RUNS_WAITING};
+pub(crate) use waiting::{ASKS_WAITING, RUNS_WAITING};
 pub use waiting::{WaitingAsk, WaitingRun};
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";

@@ -155,7 +155,6 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: asks lapsed", runs::ASKS_LAPSED),
     ("runs: asks waiting", runs::ASKS_WAITING),
     ("runs: runs waiting", runs::RUNS_WAITING),
-    ("runs: graphs", runs::GRAPHS),
     ("runs: refusals", runs::REFUSALS),
     ("tokens: new token", tokens::NEW_TOKEN),
     ("tokens: token of", tokens::TOKEN_OF),

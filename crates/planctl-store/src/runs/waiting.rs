@@ -1,18 +1,18 @@
 //! The open asks by place, the runs that wait for their answers, and those around and behind.
 //!
-//! Three statements read it all, however many asks are open.
+//! Three statements read it all, however many asks are open; graphs that find no room in the cache are read one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use planctl_engine::{Digest, Graph, NodeId, RunId};
+use planctl_engine::{Graph, NodeId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::asks::{AskRow, ask_row};
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::{WorkspaceId, digest_at, graph_of_text};
+use crate::plans::{WorkspaceId, digest_at};
 use crate::rows::{run_id, stored_run};
 use crate::store::Store;
 
@@ -30,8 +30,6 @@ pub(crate) const RUNS_WAITING: &str = "with recursive waiting as (select run fro
          then (select count(*) from runs q where q.workspace = r.workspace and q.status = 'queued' and not q.apart) \
          else 0 end as behind \
      from waiting w join runs r on r.id = w.run left join sub_plans c on c.run = r.id left join items i on i.id = c.item";
-
-pub(crate) const GRAPHS: &str = "select digest, body::text as body from graphs where digest = any($1)";
 
 /// An open ask by its number and place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,14 +94,14 @@ impl Store {
         let rows =
             repeated!(self, connection => sqlx::query(RUNS_WAITING).bind(&ids).fetch_all(&mut *connection))?;
         let digests = rows.iter().map(|row| digest_at(row, "graph")).collect::<Result<BTreeSet<_>, _>>()?;
-        let graphs = self.graphs(&digests).await?;
+        self.cache_graphs(digests.iter()).await?;
         let mut waiting = BTreeMap::new();
         for row in &rows {
             let settled: Vec<String> = row.try_get("settled")?;
             let parent = row.try_get::<Option<_>, _>("parent")?.map(run_id);
             let node = row.try_get::<Option<String>, _>("node")?.map(NodeId::new);
             let run = WaitingRun {
-                graph: graphs[&digest_at(row, "graph")?].clone(),
+                graph: self.graph(&digest_at(row, "graph")?).await?,
                 settled: settled.into_iter().map(NodeId::new).collect(),
                 around: parent.zip(node),
                 behind: u64::try_from(row.try_get::<i64, _>("behind")?).unwrap_or(0),
@@ -128,32 +126,5 @@ impl Store {
             found.insert(ask.number, ask);
         }
         Ok(numbers.iter().filter_map(|number| found.remove(number)).collect())
-    }
-
-    /// Returns compiled graphs: those of the cache, and the others with one statement.
-    async fn graphs(&self, digests: &BTreeSet<Digest>) -> Result<BTreeMap<Digest, Arc<Graph>>, StoreError> {
-        let mut graphs = BTreeMap::new();
-        let mut missing = Vec::new();
-        for digest in digests {
-            match self.cache().graph(digest) {
-                Some(graph) => drop(graphs.insert(digest.clone(), graph)),
-                None => missing.push(digest.as_str()),
-            }
-        }
-        if missing.is_empty() {
-            return Ok(graphs);
-        }
-        let rows =
-            repeated!(self, connection => sqlx::query(GRAPHS).bind(&missing).fetch_all(&mut *connection))?;
-        for row in &rows {
-            let (digest, body): (_, &str) = (digest_at(row, "digest")?, row.try_get("body")?);
-            let graph = Arc::new(graph_of_text(&digest, body)?);
-            self.cache().keep_graph(digest.clone(), graph.clone(), body.len());
-            graphs.insert(digest, graph);
-        }
-        match missing.iter().find(|digest| !graphs.contains_key(&Digest::new(**digest))) {
-            Some(digest) => Err(StoreError::corrupt(format!("graph {digest} is missing"))),
-            None => Ok(graphs),
-        }
     }
 }
