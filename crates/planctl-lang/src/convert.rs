@@ -15,13 +15,14 @@ use crate::facts::Facts;
 use crate::graph::{PARALLEL, policy, to_graph, with_labels};
 use crate::syntax::Language;
 use crate::syntax::source::Source;
+use crate::syntax::values::budget_words;
 use crate::syntax::written::{Text, VerifyType, Written};
 use crate::text::{Span, Spanned};
 use crate::tree::workflow::{
-    EdgeTree, Kind, NodeTree, Workflow, dot_names, of_graph, of_plan, resolve, step_numbers, to_dot, to_json,
+    EdgeTree, Kind, NodeTree, Workflow, dot_names, of_graph, resolve, step_numbers, to_dot, to_json,
     to_markdown,
 };
-use crate::tree::{OnFail, WorkspaceMode};
+use crate::tree::{OnFail, PlanTree, WorkspaceMode};
 use crate::verify::{read, verify};
 use compare::Difference;
 
@@ -58,15 +59,15 @@ pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Co
         let graph = to_graph(source, workflow).ok();
         return Plan { errors, ..of_explicit(source, workflow, graph, to) }.written(to);
     }
+    if to.is_none() {
+        let text = source.text().to_owned();
+        return Converted { text, lost: Vec::new(), changed: Vec::new(), is_compared: true };
+    }
     let plan = read(source);
     let graph = plan.lowered();
-    if to.is_none() {
-        let (workflow, _) = of_plan(source, &plan.tree);
-        let names = plan.workflow.nodes.iter().map(|node| (node.id.value.clone(), node.id.value.clone()));
-        return Plan { names: names.collect(), workflow, graph, lost: Vec::new(), errors }.written(to);
-    }
     let mut lost: Vec<String> =
         plan.workflow.templates.iter().map(|template| format!("the steps `{}`", template.id.value)).collect();
+    lost.extend(for_readers(source, &plan.tree));
     let meant = plan.tree.steps.iter().filter(|step| step.intent.is_some());
     lost.extend(meant.map(|step| format!("`intent` of `{}`", step.node.id.value)));
     lost.extend(library_lost(&plan.workflow, to));
@@ -90,6 +91,14 @@ fn of_explicit(source: &Source, workflow: &Workflow, graph: Option<Graph>, to: O
     };
     let names = names(&workflow, to);
     Plan { workflow: renamed(workflow, &names), graph, names, lost, errors: Vec::new() }
+}
+
+/// Returns what a plan in markdown says to people alone, which graphs of other languages have no place for.
+fn for_readers<'p>(source: &'p Source, tree: &'p PlanTree) -> impl Iterator<Item = String> + 'p {
+    let at = move |words: String, span: Span| format!("{words} (line {})", source.position(span.start).line);
+    let unknown = tree.frontmatter.unknown.iter();
+    let unknown = unknown.map(move |key| at(format!("`{}` of the frontmatter", key.value), key.span));
+    unknown.chain(tree.prose.iter().map(move |prose| at(prose.value.clone(), prose.span)))
 }
 
 /// Returns what a graph of DOT does not say of its place in a library.
@@ -169,6 +178,8 @@ fn of_markdown(workflow: &Workflow) -> Workflow {
     let mut own = with_labels(workflow, true);
     let has_forks = own.nodes.iter().any(|node| node.kind.value == Kind::Fork);
     let said = &mut own.attributes;
+    let budget = own.budget.as_ref();
+    said.budget = budget.map(|budget| Spanned::new(budget_words(budget.value), budget.span)).into();
     said.parallel_edges = Written::default();
     said.stale_after = said.stale_after.spanned().into();
     if has_forks && said.max_parallel.value().is_none() {

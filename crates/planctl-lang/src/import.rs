@@ -9,6 +9,7 @@ mod spec_kit;
 mod taskmaster;
 mod written;
 
+use crate::diagnostic::Diagnostic;
 use crate::syntax::Language;
 use crate::syntax::source::Source;
 
@@ -110,6 +111,15 @@ impl Origin {
 pub fn tags(source: &Source) -> Vec<String> {
     let has_tags = Origin::of(source) == Some(Origin::Taskmaster);
     if has_tags { taskmaster::tags(source.text()) } else { Vec::new() }
+}
+
+/// Finds what keeps the tasks of a list from being steps in an order, each at its place in the list.
+pub fn import_findings(source: &Source, tag: Option<&str>) -> Vec<Diagnostic> {
+    match Origin::of(source) {
+        Some(Origin::Taskmaster) => taskmaster::lint(source, tag),
+        Some(Origin::SpecKit | Origin::OpenSpec | Origin::Kiro | Origin::Ralphex | Origin::Checklist)
+        | None => Vec::new(),
+    }
 }
 
 /// Makes a plan of another tool's task list, or of those tasks of it that have a tag; none where the text is none. `beside` are

@@ -31,7 +31,7 @@ pub use edit::insert::{Insertion, insert_step, insertion};
 pub use edit::template::{TEMPLATES, Template, instantiate, slug};
 pub use facts::{Facts, FileFact, Judges, NextFact, SpecialKind, SubPlanFact, Trial, TrialRun, Tried, Wants};
 pub use graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, red_first};
-pub use import::{Imported, Origin, import, tags};
+pub use import::{Imported, Origin, import, import_findings, tags};
 pub use lint::allowed::{Allowed, allowing_edit};
 pub use lint::candidates::{Candidate, Obstacle, candidates};
 pub use lint::{SUBSCRIPTION_BYTES_MAX, lint, unknown_topics};

@@ -34,6 +34,8 @@ pub struct PlanTree {
     pub flow: Option<Spanned<Vec<Spanned<String>>>>,
     /// The comments that allow findings, in the order of the text.
     pub allows: Vec<Allow>,
+    /// The texts that no worker is given, in words for people, each at its first line.
+    pub prose: Vec<Spanned<String>>,
 }
 
 impl PlanTree {

@@ -10,7 +10,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::{Facts, Wants};
 use crate::graph::{Plan, findings, lower};
 use crate::lint::allowed::{Allowed, Allowing};
-use crate::lint::foreign::of_tool;
+use crate::lint::foreign::{fenced, of_tool};
 use crate::lint::{self, Context};
 use crate::syntax::Language;
 use crate::syntax::source::{Source, Unreadable};
@@ -55,7 +55,7 @@ pub struct ReadPlan<'s> {
 /// Reads a plan's text and its contracts, once for all that follows; its name says in which language it is written.
 pub fn read(source: &Source) -> ReadPlan<'_> {
     let language = Language::of(source.path());
-    let no_plan = source.no_plan().or_else(|| of_tool(source));
+    let no_plan = source.no_plan().or_else(|| of_tool(source)).or_else(|| fenced(source));
     let outlined = match language {
         Some(language) => outlined(source, language),
         None => {
@@ -139,17 +139,19 @@ impl ReadPlan<'_> {
     }
 }
 
-// A text that is no plan at all can have more findings than anybody reads; limits are kept before other errors, and these
-// before the rest.
+// A text that is no plan at all can have more findings than anybody reads; errors are kept before warnings, and these before
+// notes; limits before their like.
 fn cut(diagnostics: &mut Vec<Diagnostic>) {
     let all = diagnostics.len();
     if all <= FINDINGS_MAX {
         return;
     }
-    diagnostics.sort_by_key(|diagnostic| (!diagnostic.is_error(), diagnostic.code != Code::P008));
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.level, diagnostic.code != Code::P008));
+    let are_notes = diagnostics[FINDINGS_MAX].level == Severity::Note;
     diagnostics.truncate(FINDINGS_MAX);
     sort(diagnostics);
-    let message = format!("{} more findings are not listed", all - FINDINGS_MAX);
+    let findings = if are_notes { "notes" } else { "findings" };
+    let message = format!("{} more {findings} are not listed", all - FINDINGS_MAX);
     let end = diagnostics.last().and_then(|last| last.spans.first()).map_or(Span::at(0), |label| label.span);
     diagnostics.push(Diagnostic::new(Code::P008, message).level(Severity::Note).at(end, "after this one"));
 }

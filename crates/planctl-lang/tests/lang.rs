@@ -32,6 +32,8 @@ mod flows;
 mod formatting;
 #[path = "lang/graph_rows.rs"]
 mod graph_rows;
+#[path = "lang/hidden.rs"]
+mod hidden;
 #[path = "lang/implied.rs"]
 mod implied;
 #[path = "lang/importing.rs"]

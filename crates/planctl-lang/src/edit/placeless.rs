@@ -19,7 +19,7 @@ fn strip_library(library: &mut Library) {
 /// Returns what a plan says besides its steps.
 pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
     tree.steps.clear();
-    let PlanTree { frontmatter, head, steps_heading, steps_meant, steps: _, flow, allows } = &mut tree;
+    let PlanTree { frontmatter, head, steps_heading, steps_meant, steps: _, flow, allows, prose } = &mut tree;
     let Frontmatter { span, kind, status, owner, library, unknown } = frontmatter;
     strip_library(library);
     *span = span.map(|_| Span::default());
@@ -37,6 +37,7 @@ pub(super) fn strip_head(mut tree: PlanTree) -> PlanTree {
         clear_span(reason);
         *span = Span::default();
     }
+    prose.iter_mut().for_each(clear_span);
     for flow in flow.iter_mut() {
         clear_span(flow);
         flow.value.iter_mut().for_each(clear_span);

@@ -37,11 +37,11 @@ pub(super) fn lines(text: &str) -> Vec<ListLine<'_>> {
     let mut in_comment = false;
     for (at, line) in text.lines().enumerate().skip(first) {
         let kind = outline.kind(at);
-        in_comment &= kind == LineKind::Opaque;
+        in_comment &= kind == LineKind::Comment;
         match kind {
             LineKind::Text => found.push(read(line)),
-            LineKind::Fence(_) => found.push(ListLine::Text(line)),
-            LineKind::Opaque => {
+            LineKind::Fence(_) | LineKind::Indented => found.push(ListLine::Text(line)),
+            LineKind::Comment => {
                 in_comment |= line.trim_start().starts_with("<!--");
                 if !in_comment {
                     found.push(ListLine::Text(line));

@@ -2,12 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jsonc_parser::ast;
 use serde_json::{Map, Value};
 
 use super::{Task, TaskList};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::syntax::source::Source;
+use crate::text::{Span, Spanned, escape};
+use crate::tree::entry::json;
+use crate::tree::workflow::find_cycle;
 
 /// The tag that is read where none is named.
 const USUAL: &str = "master";
+/// The most tasks of a circle that are shown.
+const SHOWN_MAX: usize = 12;
 
 /// An open task, with the tasks that it depends on.
 struct Open<'v> {
@@ -83,6 +91,87 @@ pub(super) fn read(text: &str, tag: Option<&str>) -> TaskList {
     }
     list.tasks.extend(parts);
     list
+}
+
+/// Finds the dependencies of open tasks that no order can keep: a circle, and tasks that the list does not have.
+pub(super) fn lint(source: &Source, tag: Option<&str>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let Some(ast::Value::Object(root)) = json::parse(source, source.text(), &mut Vec::new()) else {
+        return found;
+    };
+    let holder = match (root.get_array("tasks"), tag) {
+        (None, Some(tag)) => root.get_object(tag),
+        (None, None) => root.get_object(USUAL),
+        (Some(_), _) => Some(&root),
+    };
+    let tasks = holder.and_then(|holder| holder.get_array("tasks"));
+    let tasks = tasks.into_iter().flat_map(|tasks| &tasks.elements).filter_map(ast::Value::as_object);
+    let text = |task: &ast::Object<'_>, key: &str| {
+        task.get(key).and_then(|said| json::scalar(&said.value)).unwrap_or_default()
+    };
+    let (all, open): (Vec<_>, Vec<_>) =
+        tasks.map(|task| (text(task, "id"), text(task, "status"), task)).partition(|(_, status, _)| {
+            matches!(status.as_str(), "done" | "completed" | "cancelled" | "deferred")
+        });
+    let known: HashSet<&str> = all.iter().chain(&open).map(|(id, ..)| id.as_str()).collect();
+    let places: HashMap<&str, usize> =
+        open.iter().enumerate().rev().map(|(at, (id, ..))| (id.as_str(), at)).collect();
+    let mut waits: Vec<Vec<usize>> = Vec::with_capacity(open.len());
+    let mut spans: Vec<Vec<Span>> = Vec::with_capacity(open.len());
+    for (at, (id, _, task)) in open.iter().enumerate() {
+        let (mut others, mut own) = (Vec::new(), Vec::new());
+        for needed in needed(task) {
+            let whole = needed.value.split('.').next().unwrap_or_default();
+            match places.get(whole) {
+                // A part of the task itself is a line of it.
+                Some(place) if *place == at && whole != needed.value => {}
+                Some(place) => {
+                    others.push(*place);
+                    own.push(needed.span);
+                }
+                None if known.contains(whole) => {}
+                None => {
+                    let (id, needed_id) = (escape(id), escape(&needed.value));
+                    let message = format!("task {id} depends on {needed_id}, which the list does not have");
+                    let missing = Diagnostic::new(Code::P304, message).at(needed.span, "");
+                    found.push(
+                        missing.level(Severity::Warning).help("the step waits for nothing in its place"),
+                    );
+                }
+            }
+        }
+        waits.push(others);
+        spans.push(own);
+    }
+    let name = |at: usize| escape(&open[at].0);
+    found.extend(find_cycle(&waits).map(|ring| circle(&ring, &waits, &spans, name)));
+    found
+}
+
+/// Tells of tasks that wait for one another, each before the one that it waits for.
+fn circle(
+    ring: &[usize],
+    waits: &[Vec<usize>],
+    spans: &[Vec<Span>],
+    name: impl Fn(usize) -> String,
+) -> Diagnostic {
+    let mut names: Vec<String> = ring.iter().take(SHOWN_MAX).map(|at| name(*at)).collect();
+    names.extend((ring.len() > SHOWN_MAX).then(|| "…".to_owned()));
+    names.push(name(ring[0]));
+    let message = format!("tasks depend on each other in a circle: {}", names.join(" → "));
+    let mut circle = Diagnostic::new(Code::P204, message);
+    for (place, at) in ring.iter().enumerate().take(SHOWN_MAX) {
+        let next = ring[(place + 1) % ring.len()];
+        let span = waits[*at].iter().zip(&spans[*at]).find(|(other, _)| **other == next);
+        let label = format!("task {} depends on {}", name(*at), name(next));
+        circle = circle.at(span.map_or(Span::at(0), |(_, span)| *span), label);
+    }
+    circle.help("none of these tasks could begin: delete one of the dependencies, then import the list again")
+}
+
+fn needed(task: &ast::Object<'_>) -> Vec<Spanned<String>> {
+    let list = task.get_array("dependencies").into_iter().flat_map(|list| &list.elements);
+    list.filter_map(|value| Some(Spanned::new(json::scalar(value)?, json::span_of(value)))).collect()
 }
 
 fn is_done(task: &Map<String, Value>) -> bool {

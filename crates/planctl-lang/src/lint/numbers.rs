@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Context;
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity};
-use crate::text::{Span, escape};
+use crate::text::{Span, escape, shell_word};
 use crate::tree::{PlanTree, StepTree};
 
 /// How many edits all findings together may carry; a plan that is all wrong has its fix at the first one only.
@@ -80,7 +80,7 @@ fn template(text: &str, span: Span, path: &str) -> Diagnostic {
 pub(super) fn expand_help(path: &str) -> String {
     format!(
         "write the steps out, one heading each, or let planctl do it: `planctl expand {} --items FILE`",
-        escape(path)
+        escape(&shell_word(path))
     )
 }
 

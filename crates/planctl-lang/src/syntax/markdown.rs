@@ -13,8 +13,10 @@ pub enum LineKind {
     Text,
     /// The fence of this index, its first and last line included.
     Fence(usize),
-    /// An indented code block or an HTML comment: never a heading or a field.
-    Opaque,
+    /// An HTML comment: never a heading or a field.
+    Comment,
+    /// An indented code block: never a heading or a field either.
+    Indented,
 }
 
 /// A fenced code block.
@@ -40,6 +42,8 @@ pub struct Outline {
     kinds: Vec<LineKind>,
     /// All fences, in order.
     pub fences: Vec<Fence>,
+    /// The first line of a comment that nothing closes; it goes on to the end of the file.
+    pub open_comment: Option<usize>,
 }
 
 impl Outline {
@@ -49,7 +53,8 @@ impl Outline {
     /// them (row 63). A fence that swallows what is plainly the next part of the plan is cut there and reported as not
     /// closed (row 32).
     pub fn read(source: &Source, first_line: usize) -> Outline {
-        let mut outline = Outline { kinds: vec![LineKind::Text; source.line_count()], fences: Vec::new() };
+        let kinds = vec![LineKind::Text; source.line_count()];
+        let mut outline = Outline { kinds, fences: Vec::new(), open_comment: None };
         let mut line = first_line;
         for _ in 0..RECOVERIES_MAX {
             match outline.read_from(source, line) {
@@ -92,12 +97,12 @@ impl Outline {
                 }
             }
             if let Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) = &event {
-                self.mark(first, last, LineKind::Opaque);
+                self.mark(first, last, LineKind::Indented);
             }
-            let is_comment = matches!(event, Event::Start(Tag::HtmlBlock))
-                && source.text()[base + range.start..].trim_start().starts_with("<!--");
-            if is_comment {
-                self.mark(first, last, LineKind::Opaque);
+            let text = &source.text()[base + range.start..base + range.end];
+            if matches!(event, Event::Start(Tag::HtmlBlock)) && text.trim_start().starts_with("<!--") {
+                self.mark(first, last, LineKind::Comment);
+                self.open_comment = (!text.contains("-->")).then_some(first);
             }
         }
         None
@@ -255,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_indented_blocks_are_opaque() {
+    fn comments_and_indented_blocks_are_no_text() {
         let (_, outline) = outline("<!--\n### 1. X\n-->\n\n    ### 2. Y\n");
-        assert_eq!(outline.kind(1), LineKind::Opaque);
-        assert_eq!(outline.kind(4), LineKind::Opaque);
+        assert_eq!(outline.kind(1), LineKind::Comment);
+        assert_eq!(outline.kind(4), LineKind::Indented);
     }
 }

@@ -1,6 +1,6 @@
 //! JSON → trees: libraries of plans, single entries with `steps` or `graph`, and graphs as planctl writes them.
 
-mod json;
+pub(crate) mod json;
 mod reader;
 
 use std::borrow::Cow;

@@ -8,6 +8,7 @@ pub(crate) mod field;
 mod frontmatter;
 pub(crate) mod heading;
 mod headless;
+mod hidden;
 pub(crate) mod layout;
 mod meant;
 mod plan;
@@ -76,6 +77,7 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     for line in body..source.line_count() {
         reader.read_line(line);
     }
+    reader.report_open_comment();
     if !reader.has_steps_heading {
         reader.tree.steps_meant = reader.find_heading(body, |heading| {
             let text = heading.text.trim_end_matches(':').trim();
@@ -98,9 +100,23 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     (tree, found, Some(Layout { body, parts, outline }))
 }
 
+const SECOND_FRONTMATTER: &str = "a second frontmatter is not read: only the one at the top of the file is";
+
 // A text with steps is meant to be a plan. The owner is left to its default, since nobody knows it.
 fn add_frontmatter(source: &Source, found: &mut [Diagnostic]) {
     let top = Span::at(source.bom_bytes());
+    let second = found.iter().find(|found| found.code == Code::P002 && found.message == SECOND_FRONTMATTER);
+    if let Some(at) = second.and_then(|second| second.spans.first()).map(|label| label.span) {
+        // One that is there already is only moved to the top, where nothing but blank lines stands above it.
+        let above = Span::new(top.start, at.start);
+        let is_blank = source.slice(above).trim().is_empty();
+        let edits = vec![Edit { span: above, replacement: String::new() }];
+        if let Some(missing) = found.iter_mut().find(|found| found.code == Code::P001).filter(|_| is_blank) {
+            missing.fix = Some(Fix { edits, safe: true });
+            missing.help = Some("delete the blank lines above the frontmatter".to_owned());
+        }
+        return;
+    }
     if let Some(missing) = found.iter_mut().find(|found| found.code == Code::P001) {
         let block = "---\ntype: plan\nstatus: draft\n---\n\n".to_owned();
         missing.fix = Some(Fix { edits: vec![Edit { span: top, replacement: block }], safe: true });
@@ -192,8 +208,10 @@ impl<'a> Reader<'a> {
     fn read_line(&mut self, line: usize) {
         match self.outline.kind(line) {
             LineKind::Text => {}
-            LineKind::Opaque => return self.read_opaque(line),
+            LineKind::Comment => return self.read_comment(line),
+            LineKind::Indented => return self.read_indented(line),
             LineKind::Fence(index) => {
+                self.read_fence_in_flow(index, line);
                 // Prose may hold code, and what follows a refused field is that field's.
                 let is_prose = matches!(
                     self.place,
@@ -207,8 +225,7 @@ impl<'a> Reader<'a> {
         let span = self.source.words_span(line);
         let text = self.source.slice(span);
         if text.trim_end() == "---" && self.begins_frontmatter(line + 1) {
-            let message = "a second frontmatter is not read: only the one at the top of the file is";
-            let second = Diagnostic::new(Code::P002, message).at(span, "");
+            let second = Diagnostic::new(Code::P002, SECOND_FRONTMATTER).at(span, "");
             self.found.push(second.help("move its lines to the top, or delete it"));
         }
         if let Some(heading) = heading::heading(text, span.start) {
@@ -230,7 +247,7 @@ impl<'a> Reader<'a> {
     }
 
     // Authors take fields out by a comment; that one is not read should not come as a surprise.
-    fn read_opaque(&mut self, line: usize) {
+    fn read_comment(&mut self, line: usize) {
         let span = self.source.line_span(line);
         if self.read_remark(line, span) {
             return;
@@ -369,10 +386,10 @@ impl<'a> Reader<'a> {
                 self.place = Section::Elsewhere;
                 if !is_below && !self.is_full {
                     self.elsewhere_level = heading.level;
-                    let message = format!(
-                        "the section `{}` is for readers: no worker is given it, and nothing checks it",
-                        escape(heading.text)
-                    );
+                    let section = format!("the section `{}`", escape(heading.text));
+                    let message =
+                        format!("{section} is for readers: no worker is given it, and nothing checks it");
+                    self.tree.prose.push(Spanned::new(section, span));
                     let unread = Diagnostic::new(Code::P015, message).level(Severity::Note).at(span, "");
                     self.found.push(unread.help("what a step has to do belongs into its `**task:**`, what proves it into its `**contract:**`"));
                 }
@@ -399,29 +416,11 @@ impl<'a> Reader<'a> {
         if is_told || self.tree.head.title.is_none() && self.source.slice(span).starts_with("# ") {
             return;
         }
+        self.tree.prose.push(Spanned::new("the text above the steps".to_owned(), span));
         let message = "text above the steps is for readers: no worker is given it";
         let unread = Diagnostic::new(Code::P015, message).level(Severity::Note).at(span, "");
         self.found
             .push(unread.help("what workers have to know belongs into the task of each step that it is for"));
-    }
-
-    fn report_stray(&mut self, line: usize, span: Span) {
-        if let Some((bullet, word)) = bulleted_field(self.source.slice(span)) {
-            let message = format!("`**{word}:**` stands behind a bullet, so it is not read");
-            let at = Span::new(span.start, span.start + bullet);
-            let hidden = Diagnostic::new(Code::P015, message).at(span, "a field begins its line");
-            let is_free = Field::of_step(word).is_some_and(|field| !self.is_seen(field));
-            return self.push_in_step(hidden.help("delete the bullet").fix(at, "", is_free));
-        }
-        let follows = line > 0 && self.last_stray == Some(line - 1);
-        self.last_stray = Some(line);
-        if follows {
-            return;
-        }
-        let message = "this text belongs to no field, so nobody is given it";
-        let stray = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(span, "");
-        let stray = stray.help("move it into `**task:**`, or delete it");
-        self.push_in_step(stray);
     }
 
     fn read_field(&mut self, found: FieldLine, line: usize) {
@@ -648,13 +647,6 @@ fn alike_number(heading: &Heading<'_>) -> Option<Diagnostic> {
     let number = meant.strip_suffix(['.', ')', ':']).filter(|number| !number.is_empty())?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| alike::report(written, &meant, Span::new(heading.at, heading.at + end)))
-}
-
-// Returns how many bytes stand before the field, and its name.
-fn bulleted_field(text: &str) -> Option<(usize, &'static str)> {
-    let rest = text.trim_start().strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start();
-    let word = Field::of_step(&field::line(rest, 0)?.name.value)?.word();
-    Some((text.len() - rest.len(), word))
 }
 
 fn is_section(heading: &Heading<'_>, name: &str) -> bool {

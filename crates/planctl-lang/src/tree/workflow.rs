@@ -30,7 +30,7 @@ pub(crate) use prose::{library_keys, step_numbers};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Origin, Workflow};
 pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};
 
-pub(crate) use needs::unknown_template;
+pub(crate) use needs::{find_cycle, unknown_template};
 pub(crate) use pipeline::{on_named, read_condition, say_condition};
 pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan, workflow as of_tree};
 pub(crate) use resolve::{number_steps, resolve};
@@ -116,7 +116,7 @@ pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
         let names: Vec<String> = workflows.iter().take(NAMES_MAX).map(name).collect();
         let second = workflows[1].name.as_ref().map_or(Span::at(0), |name| name.span);
         let message = format!("the file has {} graphs, and a plan is one", workflows.len());
-        let path = crate::text::escape(source.path());
+        let path = crate::text::escape(&crate::text::shell_word(source.path()));
         found.push(Diagnostic::new(Code::P302, message).at(second, "a second one").help(format!(
             "write the one that is meant to a file of its own: `planctl graph render {path} --entry NAME --format json > NAME.json`; it has: {}",
             crate::text::escape(&names.join(", "))

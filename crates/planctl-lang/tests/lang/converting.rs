@@ -226,3 +226,23 @@ fn rehearsals_guards_and_intents_are_written_or_told() {
         assert_eq!(own, judged(&graph("plan.md", &back.text)), "{}", back.text);
     }
 }
+
+#[test]
+fn what_a_plan_in_markdown_says_to_readers_is_told_where_it_is_left_out() {
+    let text = "---\ntype: plan\nstatus: draft\nowner: ada\nteam: core\n---\n\n# Fix it\n\nAn introduction.\n\n\
+        **Budget:** max 200k tokens, $1.50, 20 minutes\n\n## Steps\n\n### 1. Fix\n\nA note.\n\n**target:** coder\n**task:**\n\
+        Write `a.txt`.\n\n**contract:**\n```shell\ntest -s a.txt\n```\nexit_code == 0\n\n## Notes\n\nFor you.\n";
+    for (name, to) in LANGUAGES.iter().skip(1) {
+        let written = converted("plan.md", text, *to);
+        let lost = [
+            "`team` of the frontmatter (line 5)",
+            "the section `Notes` (line 30)",
+            "the text above the steps (line 10)",
+            "the text that belongs to no field (line 18)",
+        ];
+        assert_eq!((written.lost, written.changed), (lost.map(str::to_owned).to_vec(), Vec::new()), "{name}");
+        assert_eq!(graph(name, &written.text).budget(), graph("plan.md", text).budget(), "{name}");
+    }
+    let same = converted("plan.md", text, None);
+    assert_eq!((same.text.as_str(), same.lost), (text, Vec::new()));
+}

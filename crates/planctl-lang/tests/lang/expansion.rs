@@ -251,6 +251,25 @@ fn what_can_not_be_expanded_says_why() {
 }
 
 #[test]
+fn an_item_that_a_heading_would_lose_a_part_of_is_refused() {
+    let text = templated("test -f x");
+    let first = text.replace("Make {item}", "{item}");
+    for item in ["✅ x", "⚠", "❌x"] {
+        assert!(
+            refused(&first, Some(&["a", item])).contains("would be read as a mark, or as the end"),
+            "{item}"
+        );
+        assert!(expanded(&text, &["a", item]).contains(&format!("### 3. Make {item}\n")), "{item}");
+    }
+    for item in [" #", "#", "a ##"] {
+        assert!(refused(&text, Some(&[item])).contains("would be read as a mark, or as the end"), "{item}");
+    }
+    assert!(expanded(&text, &["c#"]).contains("### 2. Make c#\n"));
+    let code = text.replace("Make {item}", "`{item}`");
+    assert!(expanded(&code, &["✅ #"]).contains("### 2. `✅ #`\n"));
+}
+
+#[test]
 fn an_item_in_a_list_of_globs_is_the_file_that_it_names() {
     let text = templated("test -f x")
         .replace("**task:**\nMake `two", "**changes:** out/{item}, {index}.txt\n**task:**\nMake `two");

@@ -1,6 +1,8 @@
 //! Task lists of other tools: what they are taken for, the plans that they become, and what is left to write.
 
-use planctl_lang::{Code, Diagnostic, Imported, Levels, Origin, Source, import, tags, verify};
+use planctl_lang::{
+    Code, Diagnostic, Imported, Levels, Origin, Source, import, import_findings, tags, verify,
+};
 
 use crate::sample::facts;
 
@@ -163,6 +165,35 @@ fn tasks_of_task_master_come_behind_what_they_depend_on_and_their_test_strategy_
     let untagged = TASKMASTER.1.replacen("\"master\": {", "", 1);
     let untagged = untagged.trim_end().strip_suffix('}').unwrap().to_owned();
     assert_eq!(imported(("tasks.json", &untagged), &[]).title, "Orders");
+}
+
+#[test]
+fn tasks_of_task_master_that_depend_on_each_other_in_a_circle_are_told_at_their_place() {
+    let text = r#"{"master": {"tasks": [
+  {"id": 1, "title": "A", "status": "pending", "dependencies": [9, 3]},
+  {"id": 2, "title": "B", "status": "done", "dependencies": [1]},
+  {"id": 3, "title": "C", "status": "pending", "dependencies": [2, "4.1"], "subtasks": []},
+  {"id": 4, "title": "D", "status": "pending", "dependencies": ["4.2", 1]}
+]}, "other": {"tasks": [{"id": 5, "title": "E", "dependencies": [5]}]}}"#;
+    let source = Source::new("tasks.json", text);
+    let told = |tag: &str| {
+        let found = import_findings(&source, Some(tag)).into_iter().map(|found| {
+            let places = found.spans.iter().map(|label| source.position(label.span.start));
+            let places: Vec<(usize, usize)> = places.map(|at| (at.line, at.column)).collect();
+            (found.code, found.message, places)
+        });
+        found.collect::<Vec<_>>()
+    };
+    let circle = |names: &str| format!("tasks depend on each other in a circle: {names}");
+    assert_eq!(
+        told("master"),
+        [
+            (Code::P304, "task 1 depends on 9, which the list does not have".to_owned(), vec![(2, 65)]),
+            (Code::P204, circle("1 → 3 → 4 → 1"), vec![(2, 68), (4, 68), (5, 72)]),
+        ]
+    );
+    assert_eq!(told("other"), [(Code::P204, circle("5 → 5"), vec![(6, 66)])]);
+    assert_eq!(import_findings(&Source::new(TASKMASTER.0, TASKMASTER.1), None), []);
 }
 
 #[test]

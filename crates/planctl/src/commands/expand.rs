@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use planctl_harness::{Command, End, Spawner, contract_environment, read_plan};
 use planctl_lang::workflow::Language;
-use planctl_lang::{Expanded, Source, Unreadable, expand_in_batches, render_all};
+use planctl_lang::{Expanded, Source, Unreadable, expand_in_batches};
 
+use super::verify::grouped;
 use super::{Context, write};
 use crate::args::Expanding;
 use crate::failure::{Answer, Exit, Failure};
@@ -29,7 +30,7 @@ pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
     {
         Ok(expanded) => expanded,
         Err(found) => {
-            show::print(&format!("{}\n", render_all(&found, &source, true)))?;
+            show::print(&grouped(&found, &source))?;
             let name = show::safe(&file.display().to_string());
             return Err(Failure::new(Exit::No, format!("{name} was not expanded; nothing was written")));
         }

@@ -6,7 +6,7 @@ use planctl_api::wire::{ParallelView, SideBySide};
 use planctl_engine::NodeId;
 use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::workflow::{self, Converted, Language, Stages, Workflow};
-use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
+use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source, Verification};
 use planctl_server::picture;
 
 use super::Context;
@@ -136,7 +136,12 @@ impl Read {
         let name = file.to_string_lossy();
         let Some(language) = Language::of(&name) else {
             let checked = checking::check(context, file, None, &Levels::default()).await?;
-            let (workflow, found) = workflow::of_plan(&checked.source, &checked.verification.tree);
+            let Verification { tree, diagnostics, .. } = checked.verification;
+            if tree.steps.is_empty() {
+                let found = diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+                return Ok(Read { source: checked.source, workflows: Vec::new(), found, other_warnings: 0 });
+            }
+            let (workflow, found) = workflow::of_plan(&checked.source, &tree);
             return Ok(Read { source: checked.source, workflows: vec![workflow], found, other_warnings: 0 });
         };
         let bytes = read_plan(file).map_err(|unread| {
@@ -334,8 +339,12 @@ fn select_graph<'r>(read: &'r Read, entry: Option<&str>) -> Result<&'r Workflow,
     let listed = || show::safe(&names.join(", "));
     match (entry, read.workflows.as_slice()) {
         (None, [only]) => Ok(only),
-        (None, []) => Err(Failure::new(Exit::No, format!("{path} has no graph that can be read"))
-            .help(format!("planctl graph check {path}"))),
+        (None, []) => {
+            let why = read.found.iter().find(|found| found.is_error());
+            let why = why.map_or_else(String::new, |why| format!(": {}", why.message));
+            Err(Failure::new(Exit::No, format!("{path} has no graph that can be read{why}"))
+                .help(format!("planctl graph check {path} says where, and how it is written")))
+        }
         (None, _) => Err(Failure::usage(format!("{path} has {} graphs", read.workflows.len()))
             .help(format!("name one with --entry: {}", listed()))),
         (Some(wanted), workflows) => workflows.iter().find(|one| name(one) == wanted).ok_or_else(|| {

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::{Imported, Origin, PLAN_BYTES_MAX, STEPS_MAX, Source, did_you_mean, import, slug, tags};
+use planctl_lang::{
+    Diagnostic, Imported, Origin, PLAN_BYTES_MAX, STEPS_MAX, Source, did_you_mean, import, import_findings,
+    slug, tags,
+};
 
+use super::verify::grouped;
 use super::{Context, expand, write};
 use crate::failure::{Answer, Exit, Failure};
 use crate::flags::Format;
@@ -33,6 +37,11 @@ pub fn run(context: &Context, file: &Path, output: Option<&Path>, tag: Option<&s
     };
     let tags = tags(&source);
     let tag = chosen(&tags, tag, &file)?;
+    let found = import_findings(&source, tag);
+    show::print(&grouped(&found, &read))?;
+    if found.iter().any(Diagnostic::is_error) {
+        return Err(Failure::new(Exit::No, format!("{name} was not imported; nothing was written")));
+    }
     let Some(imported) = import(&source, &context.actor(), &beside(context, &file, origin), tag) else {
         return Err(Failure::new(Exit::No, format!("{name} has no open task; nothing was written")));
     };

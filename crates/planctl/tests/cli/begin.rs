@@ -330,6 +330,13 @@ fn what_is_no_task_list_or_is_done_is_not_imported_and_no_file_is_written_over()
         let said = fixture.planctl(&[&["plan", "import"], args].concat());
         assert!(said.code == code && said.err.contains(says), "{said:?}");
     }
+    let circle = tasks.replace("[]", "[1]");
+    fixture.write("list/circle.json", &circle);
+    let said = fixture.planctl(&["plan", "import", "list/circle.json", "-o", "circle.md"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("error[P204]: tasks depend on each other in a circle: 1 → 1"), "{}", said.out);
+    assert!(said.out.contains("list/circle.json:1:53"), "{}", said.out);
+    assert!(said.err.contains("list/circle.json was not imported; nothing was written"), "{}", said.err);
     let tagged = fixture.planctl(&["plan", "import", "tags.json", "--tag", "b", "-o", "b.md"]);
     assert!(tagged.code == 0 && tagged.err.contains("not read: tasks with the tag a"), "{tagged:?}");
     assert_eq!(fixture.planctl(&["plan", "import", "todo.md"]).code, 0);

@@ -91,6 +91,26 @@ fn a_plan_that_makes_no_graph_is_written_and_not_compared_which_is_said() {
 }
 
 #[test]
+fn a_text_that_is_no_plan_is_not_drawn_and_the_error_says_what_a_plan_begins_with() {
+    let fixture = Fixture::new();
+    fixture.write("notes.md", "# Notes\n\nBuy milk.\n");
+    for format in ["ascii", "svg", "dot", "json", "markdown"] {
+        let done = fixture.planctl(&["graph", "render", "notes.md", "--format", format]);
+        assert_eq!((done.code, done.out.as_str()), (1, ""), "{format}: {}", done.err);
+        assert!(
+            done.err.contains("notes.md has no graph that can be read: the file has no step"),
+            "{}",
+            done.err
+        );
+        assert!(done.err.contains("help: planctl graph check notes.md"), "{}", done.err);
+    }
+    let done = fixture.planctl(&["graph", "check", "notes.md"]);
+    assert_eq!(done.code, 1, "{}", done.err);
+    assert!(done.out.contains("a plan begins with frontmatter, a title and `## Steps`"), "{}", done.out);
+    assert!(done.out.contains("notes.md: no sound graph · no graph · 1 error"), "{}", done.out);
+}
+
+#[test]
 fn a_plan_in_markdown_is_drawn_too() {
     let fixture = Fixture::new();
     fixture.write(

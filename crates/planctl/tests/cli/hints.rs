@@ -213,3 +213,15 @@ fn a_new_plan_goes_to_the_plans_of_the_workspace() {
     let said = fixture.planctl(&["run", "-dash.md"]);
     assert!(said.code == 2 && said.err.contains("./-dash.md"), "{said:?}");
 }
+
+#[test]
+fn the_help_of_a_finding_is_typed_where_it_is_read() {
+    let fixture = Fixture::new();
+    fixture.write("sub/to do/todo.md", "- [ ] one\n");
+    let template = plan("Write it", "5 minutes", &[("Write it", "test -s done.txt", "escalate")]);
+    fixture.write("sub/to do/many.md", &template.replace("### 1.", "### 1–N."));
+    let said = fixture.planctl(&["-C", "sub", "verify", "to do/todo.md"]);
+    assert!(said.out.contains("`planctl -C sub plan import 'to do/todo.md'`"), "{}", said.out);
+    let said = fixture.planctl(&["-C", "sub", "verify", "to do/many.md"]);
+    assert!(said.out.contains("`planctl -C sub expand 'to do/many.md' --items FILE`"), "{}", said.out);
+}

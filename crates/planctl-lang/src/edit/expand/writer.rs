@@ -10,6 +10,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::fix::{line_end, with_line_ends};
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned, escape, is_plain_word};
+use crate::tree::parse::heading::{heading, step};
 use crate::tree::workflow::{Mention, unknown_template};
 use crate::tree::{StepTree, template_key};
 
@@ -207,6 +208,7 @@ impl TemplateExpander<'_> {
                 *span == removed || span.start < removed.start || span.start >= removed.end
             });
         }
+        self.check_title(part, filling, edits.clone());
         let body = edited(self.source, part.span, edits);
         self.commands.push(part.step.node.contract.as_ref().map(|contract| {
             let mut command = String::new();
@@ -227,6 +229,26 @@ impl TemplateExpander<'_> {
             command
         }));
         body
+    }
+
+    // A mark that begins a title is planctl's, and `#` that ends one closes its heading.
+    fn check_title(&mut self, part: &Part<'_>, filling: &Filling<'_>, edits: Vec<(Span, String)>) {
+        let (title, own) = (part.step.title_span(), &part.step.heading);
+        let inside = edits.into_iter().filter(|(at, _)| title.start <= at.start && at.end <= title.end);
+        let wanted = edited(self.source, title, inside.collect());
+        let prefix = self.source.slice(Span::new(own.start, title.start));
+        let line = format!("{prefix}{wanted}");
+        let read = heading(&line, 0).as_ref().and_then(step);
+        if read.is_some_and(|read| read.title.value == wanted.trim()) {
+            return;
+        }
+        let item = filling.value("{item}");
+        let message =
+            format!("the item `{}` would be read as a mark, or as the end, of a heading", escape(&item));
+        let refused =
+            Diagnostic::new(Code::P012, message).at(title, "a part of it would be lost in this title");
+        let refused = refused.step(part.step.node.step_name());
+        self.found.push(refused.help("write `{item}` inside the title, in backticks, or change the list"));
     }
 
     // If a template never says `{item}`, adds the item to the title and to the task of each step.

@@ -12,7 +12,7 @@ use crate::text::Span;
 /// Parses a file; comments are told, all else that is no JSON is an error at its place.
 ///
 /// `text` is the file's, with spaces in place of a byte order mark.
-pub(super) fn parse<'t>(source: &Source, text: &'t str, found: &mut Vec<Diagnostic>) -> Option<Value<'t>> {
+pub(crate) fn parse<'t>(source: &Source, text: &'t str, found: &mut Vec<Diagnostic>) -> Option<Value<'t>> {
     if let Some(at) = too_deep(text) {
         let message = format!("the values are nested more than {DEPTH_MAX} deep");
         let deep = Diagnostic::new(Code::P302, message).at(Span::at(at), "");
@@ -88,7 +88,7 @@ fn too_deep(text: &str) -> Option<usize> {
 }
 
 /// Returns where a value stands.
-pub(super) fn span_of(value: &Value<'_>) -> Span {
+pub(crate) fn span_of(value: &Value<'_>) -> Span {
     Span::new(value.range().start, value.range().end)
 }
 
@@ -110,7 +110,7 @@ pub(super) fn kind(value: &Value<'_>) -> &'static str {
 }
 
 /// Returns a value of one word or number as text.
-pub(super) fn scalar(value: &Value<'_>) -> Option<String> {
+pub(crate) fn scalar(value: &Value<'_>) -> Option<String> {
     match value {
         Value::StringLit(text) => Some(text.value.to_string()),
         Value::NumberLit(number) => Some(number.value.to_owned()),

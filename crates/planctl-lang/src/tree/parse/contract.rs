@@ -30,7 +30,7 @@ impl Reader<'_> {
         for line in field.line + 1..end {
             match self.outline.kind(line) {
                 LineKind::Fence(index) if !fences.contains(&index) => fences.push(index),
-                LineKind::Fence(_) | LineKind::Opaque => {}
+                LineKind::Fence(_) | LineKind::Comment | LineKind::Indented => {}
                 LineKind::Text => {
                     let span = self.source.line_span(line);
                     let text = self.source.slice(span).trim();

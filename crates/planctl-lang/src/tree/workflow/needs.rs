@@ -111,8 +111,8 @@ impl KnownSteps {
     }
 }
 
-// Returns steps that wait for one another in a circle, each before the one that it waits for.
-fn find_cycle(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
+/// Returns steps that wait for one another in a circle, each before the one that it waits for.
+pub(crate) fn find_cycle(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut left: Vec<usize> = waits.iter().map(Vec::len).collect();
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (at, others) in waits.iter().enumerate() {

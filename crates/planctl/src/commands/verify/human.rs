@@ -80,7 +80,10 @@ pub fn grouped<'d>(found: impl IntoIterator<Item = &'d Diagnostic>, source: &Sou
     let columns = show::columns();
     let mut text = String::new();
     for group in groups(found) {
-        let one = group.as_one(source);
+        let mut one = group.as_one(source);
+        for words in one.help.iter_mut().chain(&mut one.notes) {
+            *words = next::here(words);
+        }
         text.push_str(&match columns {
             Some(columns) => one.render_within(source, true, columns),
             None => one.render(source, true),

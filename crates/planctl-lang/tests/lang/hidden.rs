@@ -1,0 +1,135 @@
+//! Text that nothing would read: in a fence or a comment, indented like code, or a field that is not written as one. Nothing of
+//! a plan is lost without a word.
+
+use crate::sample::{PLAN, facts, with};
+use planctl_lang::{Code, Diagnostic, Levels, Reach, Severity, Source, apply_fixes, verify};
+
+fn findings(text: &str) -> Vec<Diagnostic> {
+    verify(&Source::new("plan.md", text), &facts(), &Levels::default()).diagnostics
+}
+
+/// Returns the findings that are no notes, each with its line and column.
+fn told(text: &str) -> Vec<(Code, Severity, usize, usize, String)> {
+    let source = Source::new("plan.md", text);
+    let found = findings(text).into_iter().filter(|found| found.level != Severity::Note);
+    let told = found.map(|found| {
+        let at = source.position(found.spans[0].span.start);
+        (found.code, found.level, at.line, at.column, found.message)
+    });
+    told.collect()
+}
+
+fn fixed(text: &str, reach: Reach) -> String {
+    let mut text = text.to_owned();
+    while let Some(better) = apply_fixes(&Source::new("plan.md", &*text), &findings(&text), reach) {
+        text = better;
+    }
+    text
+}
+
+#[test]
+fn lines_of_a_fence_in_flow_are_told_and_not_dropped() {
+    let text = format!("{PLAN}\n## Flow\n\n```\n1 -> 2\n2 -> 1 on fail\n```\n");
+    let message = "the lines in a code fence are no lines of `## Flow`, so nothing reads them".to_owned();
+    assert_eq!(told(&text), [(Code::P015, Severity::Error, 46, 1, message)]);
+    let mended = fixed(&text, Reach::Unsafe);
+    assert!(mended.ends_with("## Flow\n\n1 -> 2\n2 -> 1 on fail\n"), "{mended}");
+    let drawn = text.replace("```\n1", "```mermaid\n1");
+    assert_eq!(told(&drawn).len(), 1);
+    assert_eq!(fixed(&drawn, Reach::Unsafe), drawn, "other languages are left to their author");
+}
+
+#[test]
+fn a_comment_that_is_not_closed_is_an_error_where_it_hides_a_part_of_the_plan() {
+    let message = "this comment is not closed, so the rest of the file is a part of it".to_owned();
+    let text = with("### 2. Make two", "<!-- later\n\n### 2. Make two");
+    assert_eq!(told(&text), [(Code::P015, Severity::Error, 28, 1, message.clone())]);
+    let text = format!("{PLAN}\n<!-- to be continued\n");
+    assert_eq!(told(&text), [(Code::P015, Severity::Warning, 44, 1, message)]);
+    assert_eq!(told(&format!("{PLAN}\n<!-- over -->\n")), []);
+}
+
+#[test]
+fn fields_that_are_indented_like_code_are_told_and_put_back() {
+    let step = PLAN.find("### 2. Make two").unwrap();
+    let (before, after) = PLAN.split_at(step);
+    for indent in ["\t", "    "] {
+        let (heading, fields) = after.split_once('\n').unwrap();
+        let fields: String = fields
+            .lines()
+            .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{indent}{line}\n") })
+            .collect();
+        let text = format!("{before}{heading}\n{fields}");
+        let told = told(&text);
+        let [(code, level, line, column, message)] = told.as_slice() else { panic!("{told:#?}") };
+        assert_eq!((*code, *level, *line, *column), (Code::P015, Severity::Error, 30, 1));
+        assert!(message.starts_with("this is indented so far that Markdown has it as code"), "{message}");
+        assert_eq!(fixed(&text, Reach::Unsafe), PLAN);
+    }
+    // A task may hold code.
+    assert_eq!(told(&with("Make `one.txt`.", "Make `one.txt`:\n\n    one\n")), []);
+}
+
+#[test]
+fn a_field_that_is_not_written_as_one_is_named_and_mended() {
+    for written in
+        ["target: coder", "Target: coder", "__target:__ coder", "*target*: coder", "**target：** coder"]
+    {
+        let text = with(
+            "**target:** coder\n**task:**\nMake `one.txt`.",
+            &format!("{written}\n**task:**\nMake `one.txt`."),
+        );
+        let told = told(&text);
+        let message =
+            told.iter().find(|(code, ..)| *code == Code::P015).map(|(.., message)| message.as_str());
+        let message = message.unwrap_or_else(|| panic!("{written}: {told:#?}"));
+        assert!(message.ends_with("is not written as a field, so it is not read"), "{message}");
+        assert_eq!(fixed(&text, Reach::Safe), PLAN, "{written}");
+    }
+    // It may be there already, or be meant otherwise.
+    let twice =
+        with("### 2. Make two\n\n**target:** coder", "### 2. Make two\n\n**target:** coder\ntarget: coder");
+    assert_eq!(fixed(&twice, Reach::Unsafe), twice);
+    let more = with("### 2. Make two\n", "### 2. Make two\n\ntimeout: 5 min\n");
+    assert_eq!(fixed(&more, Reach::Safe), more);
+    assert!(fixed(&more, Reach::Unsafe).contains("**timeout:** 5 min\n"));
+}
+
+#[test]
+fn a_plan_in_a_code_fence_is_taken_out_of_it() {
+    for (open, close) in [("```markdown", "```"), ("```", "```"), ("~~~md", "~~~~")] {
+        let text = format!("{open}\n{PLAN}{close}\n");
+        let [only] = findings(&text).try_into().unwrap_or_else(|all| panic!("{all:#?}"));
+        let only: Diagnostic = only;
+        assert_eq!(only.code, Code::P007);
+        assert_eq!(only.help.as_deref(), Some("delete this line, and line 44 that closes it"));
+        assert_eq!(fixed(&text, Reach::Safe), PLAN);
+    }
+    let spoken = format!("Here is the plan:\n\n```markdown\n{PLAN}```\n\nAnything else?\n");
+    assert_eq!(told(&spoken).len(), 1);
+    assert_eq!(fixed(&spoken, Reach::Unsafe), spoken, "the words around it are somebody's");
+}
+
+#[test]
+fn frontmatter_below_blank_lines_is_moved_to_the_top_and_no_second_one_is_written() {
+    let text = format!("\n \n{PLAN}");
+    assert_eq!(fixed(&text, Reach::Safe), PLAN);
+    let spoken = format!("Here is the plan:\n\n{PLAN}");
+    assert_eq!(fixed(&spoken, Reach::Unsafe), spoken);
+}
+
+#[test]
+fn warnings_are_kept_before_notes_where_there_are_too_many() {
+    let head = &PLAN[..PLAN.find("### 1.").unwrap()];
+    let step = |number: usize| {
+        format!(
+            "### {number}. Make it\n\n**target:** coder\n**task:**\nMake `f{number}.txt`.\n\n**contract:**\n```shell\ntest -f \
+             f{number}.txt\n```\nexit_code == 0\n\n"
+        )
+    };
+    let steps: String = (1..=1_200).map(step).collect();
+    let text = format!("{head}{steps}A lost line.\n");
+    assert!(told(&text).iter().any(|(.., message)| message.starts_with("this text belongs to no field")));
+    let last = findings(&text).pop().unwrap();
+    assert!(last.message.ends_with("more notes are not listed"), "{}", last.message);
+}
