@@ -49,7 +49,10 @@ pub enum Next {
         worker: Option<String>,
     },
     /// Start a run in the workspace itself, in place of a worktree.
-    StartRunHere,
+    StartRunHere {
+        /// The plan's path.
+        plan: String,
+    },
     /// Put a file back that is not what was committed, or commit it; then cancel the run and start another.
     CommitAndStartOver {
         /// The run.
@@ -71,6 +74,11 @@ pub enum Next {
     ServeRole {
         /// The role that nobody serves.
         role: String,
+    },
+    /// Let a paused worker claim again.
+    ResumeWorker {
+        /// Its name.
+        worker: String,
     },
     /// Name a worker for the run, or one for the role in planctl.toml.
     NameWorker {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Responder, Role};
 use planctl_lang::did_you_mean;
 
+use crate::ask_rule::OnDeadline;
 use crate::config::{Config, ConfigError, DatabaseUrl, read_small, sha256};
 use crate::layer::Layer;
 use crate::origin::{FILE_NAME, Ignored, Origin, Origins};
@@ -149,6 +150,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
     warnings.extend(unknown_responders(&config));
     warnings.extend(responders_asked_twice(&config));
     warnings.extend(role_cycles(&config));
+    warnings.extend(deadlines_without_effect(&config));
     Ok(Loaded { config, warnings, files, origins, distrusted })
 }
 
@@ -218,6 +220,18 @@ fn role_cycles(config: &Config) -> Vec<String> {
         said.extend(circle);
     }
     warnings
+}
+
+/// Says which rules set a deadline after which nothing happens.
+fn deadlines_without_effect(config: &Config) -> Vec<String> {
+    let rules = config.asks.iter();
+    let idle = rules.filter(|(_, rule)| rule.deadline.is_some() && rule.on_deadline == OnDeadline::Wait);
+    let warning = |(name, _)| {
+        format!(
+            "asks.{name}.deadline has no effect: set on_deadline = \"reject\" or \"abort\", or leave it out"
+        )
+    };
+    idle.map(warning).collect()
 }
 
 /// Returns the shortest way from a role over those that answer for it back to itself.

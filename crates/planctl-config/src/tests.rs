@@ -239,6 +239,11 @@ fn p_19_a_rule_for_asks_says_what_it_demands_and_counts_only_where_its_file_is_t
     let rule = project.load().config.asks["release"].clone();
     assert_eq!(rule.words(), "2 of ann, ben, carl, and nobody for a plan of their own");
     assert_eq!(rule.deadline, Some(Duration::from_secs(24 * 3600)));
+    assert_eq!(project.load().warnings, Vec::<String>::new());
+    let endless = Project::with("[asks.release]\ndeadline = \"24h\"\n");
+    trust(&endless.state(), &endless.dir()).unwrap();
+    let warned = endless.load().warnings;
+    assert!(warned.len() == 1 && warned[0].starts_with("asks.release.deadline has no effect"), "{warned:?}");
     assert!(rule.is_for(planctl_engine::AskKind::Plan) && !rule.is_for(planctl_engine::AskKind::Effect));
 
     for (text, words) in [

@@ -62,8 +62,8 @@ pub struct DaemonOptions {
     pub doctor: Option<Doctor>,
     /// Drafts plans for the page.
     pub drafter: Option<Drafter>,
-    /// Says what to type for a next step: only the command line knows its commands.
-    pub command: fn(&Next) -> String,
+    /// Says what to type for a next step in a workspace: only the command line knows its commands.
+    pub command: fn(&Next, &str) -> String,
 }
 
 impl Default for DaemonOptions {
@@ -79,7 +79,7 @@ impl Default for DaemonOptions {
             caps: Caps::default(),
             doctor: None,
             drafter: None,
-            command: |_| String::new(),
+            command: |_, _| String::new(),
         }
     }
 }

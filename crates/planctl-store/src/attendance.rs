@@ -9,16 +9,18 @@ use crate::error::StoreError;
 use crate::rows::{optional_time_at, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 
-/// When a process was last known to work on a run `r` in a workspace `w`, where that is a while ago. An interactive agent works
-/// without a process of planctl, so the runs of such agents are never left. Neither is a run on whose host no process ever said
-/// that it works, nor one of whose work somebody holds a live lease: a process of an older release renews those and says nothing.
+/// When a process was last known to work on a run `r` in a workspace `w`, where each has left it, or has been silent for a while.
+/// A process that left wrote the same moment twice; one that comes back, of whatever release, moves `at` alone. An interactive
+/// agent works without a process of planctl, so the runs of such agents are never left. Neither is a run on whose host no process
+/// ever said that it works, nor one of whose work somebody holds a live lease: a process of an older release renews those and says
+/// nothing.
 macro_rules! left_at {
     () => {
         "(select max(a.at) from attendance a where a.host = w.host \
          and a.run in (r.id, '00000000-0000-0000-0000-000000000000'::uuid) \
          and r.settings ->> 'worker' is distinct from 'session' \
          and not exists (select from items i where i.run = r.id and i.state = 'leased' and i.lease_until > clock_timestamp()) \
-         having max(a.at) < clock_timestamp() - interval '15 seconds')"
+         having bool_and(a.at < clock_timestamp() - interval '15 seconds' or a.at is not distinct from a.left_at))"
     };
 }
 pub(crate) use left_at;
@@ -37,8 +39,8 @@ pub(crate) const LEFT_AT: &str = concat!(
     left_at!(),
     " as left_at from runs r join workspaces w on w.id = r.workspace where r.id = $1"
 );
-pub(crate) const LEAVE: &str = "update attendance set at = clock_timestamp() - interval '15 seconds' where host = $1 and run = any($2) \
-     returning at + interval '15 seconds' as left_at";
+pub(crate) const LEAVE: &str = "update attendance set at = m.moment, left_at = m.moment from (select clock_timestamp() as moment) m \
+     where host = $1 and run = any($2)";
 pub(crate) const FORGET_ATTENDANCE: &str = "delete from attendance a where a.run <> '00000000-0000-0000-0000-000000000000'::uuid \
      and not exists (select from runs r where r.id = a.run and r.ended_at is null)";
 
@@ -85,19 +87,16 @@ impl Store {
         Ok(())
     }
 
-    /// Says that the calling process works on these runs of a host, or on all of them, no longer: its word counts as one that is too
-    /// old. Returns the runs on which no other process works, which have to be told that their time counts up to this moment.
+    /// Says that the calling process works on these runs of a host, or on all of them, no longer. Returns the runs on which no other
+    /// process works, which have to be told that their time counts up to this moment.
     ///
     /// # Errors
     ///
     /// Those of the connection.
     pub async fn leave(&self, host: &str, runs: Option<&[RunId]>) -> Result<Vec<LeftRun>, StoreError> {
         let noted = attended_runs(runs);
-        let rows = repeated!(self, connection => sqlx::query(LEAVE).bind(host).bind(&noted).fetch_all(&mut *connection))?;
-        let Some(row) = rows.first() else { return Ok(Vec::new()) };
-        let since = time_at(row, "left_at")?;
-        let left = self.left_runs(host, runs).await?;
-        Ok(left.into_iter().map(|left| LeftRun { since, ..left }).collect())
+        repeated!(self, connection => sqlx::query(LEAVE).bind(host).bind(&noted).execute(&mut *connection))?;
+        self.left_runs(host, runs).await
     }
 
     /// Forgets who worked on runs that are over.

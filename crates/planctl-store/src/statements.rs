@@ -228,6 +228,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("workers: workers since", workers::WORKERS_SINCE),
     ("workers: items held", workers::ITEMS_HELD),
     ("workers: is paused", workers::IS_PAUSED),
+    ("workers: paused of", workers::PAUSED_OF),
     ("workers: pause worker", workers::PAUSE_WORKER),
     ("workers: delete old workers", workers::DELETE_OLD_WORKERS),
 ];

@@ -23,6 +23,8 @@ pub(crate) const WORKERS: &str = "select id, roles, agent, host, version, capaci
 pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i.attempt, i.lease_until, r.name from items i \
      join runs r on r.id = i.run where i.state = 'leased' order by i.id";
 pub(crate) const IS_PAUSED: &str = "select exists (select from workers where id = $1 and paused) as paused";
+pub(crate) const PAUSED_OF: &str = "select role, min(k.id) as id from workers k, unnest(k.roles) as role where role = any($1) \
+     and k.last_seen_at >= clock_timestamp() - $2::bigint * interval '1 microsecond' group by role having bool_and(k.paused)";
 pub(crate) const PAUSE_WORKER: &str = "update workers set paused = $2 where id = $1";
 pub(crate) const WORKERS_SINCE: &str = "select count(*) from workers where last_seen_at >= clock_timestamp() - $1::bigint * interval '1 microsecond'";
 // A row that another session has locked is of a worker that is active.
@@ -179,6 +181,24 @@ impl Store {
             held.entry(row.try_get("instance")?).or_default().push(item);
         }
         Ok(held)
+    }
+
+    /// Returns, of these roles, each whose workers that were seen lately are all paused, with the name of one of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn paused_workers(
+        &self,
+        roles: &[&Role],
+        lately: Duration,
+    ) -> Result<BTreeMap<Role, String>, StoreError> {
+        let roles: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+        let lately = micros(lately);
+        let rows = repeated!(self, connection => sqlx::query(PAUSED_OF).bind(&roles).bind(lately).fetch_all(&mut *connection))?;
+        rows.iter()
+            .map(|row| Ok((Role::new(row.try_get::<String, _>("role")?), row.try_get("id")?)))
+            .collect()
     }
 
     /// Pauses a worker, or lets it work again; a paused worker keeps the items that it holds and gets no more.

@@ -99,7 +99,10 @@ pub fn waits_briefly(waits: &WaitingOn) -> String {
     let named = |name: &Option<String>| name.as_deref().map(words::safe).unwrap_or_default();
     match (waits.id, waits.kind.as_str()) {
         (Some(id), kind) => format!("waits for you: {kind} {id}"),
-        (None, "worker") => format!("waits for a worker of the role {}", named(&waits.role)),
+        (None, "worker") => match &waits.paused {
+            Some(worker) => format!("waits for the worker {}, which is paused", words::safe(worker)),
+            None => format!("waits for a worker of the role {}", named(&waits.role)),
+        },
         (None, "workspace") => format!("waits for the workspace, which {} has", named(&waits.run)),
         (None, "lock") => format!("waits for the lock {}", named(&waits.lock)),
         (None, "ending") => format!("waits for the end of an agent of {}", named(&waits.run)),
@@ -343,7 +346,11 @@ pub fn step_more(step: &StepView, now_seconds: &f64) -> Option<String> {
 pub fn waits_for(waits: &WaitingOn) -> String {
     let named = |name: &Option<String>| name.as_deref().map(words::safe).unwrap_or_default();
     match waits.kind.as_str() {
-        "worker" => format!("It waits for a worker of the role {}.", named(&waits.role)),
+        "worker" => {
+            let resumed = |worker| format!(" {} is paused; resume it under System.", words::safe(worker));
+            let paused = waits.paused.as_deref().map(resumed);
+            format!("It waits for a worker of the role {}.{}", named(&waits.role), paused.unwrap_or_default())
+        }
         "workspace" => format!("It waits for the workspace, which {} has.", named(&waits.run)),
         "lock" => format!("It waits for the lock {}, which {} has.", named(&waits.lock), named(&waits.run)),
         "ending" => format!("It waits for the end of an agent of {}.", named(&waits.run)),

@@ -174,6 +174,5 @@ fn entries() -> Vec<Completion> {
 }
 
 fn plan_files() -> Vec<Completion> {
-    let known = || plan_files::paths(&std::env::current_dir().ok()?).ok();
-    known().unwrap_or_default()
+    context().map(|context| plan_files::words(&context)).unwrap_or_default()
 }

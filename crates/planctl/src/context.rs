@@ -253,13 +253,13 @@ impl Context {
         }
     }
 
-    /// Makes sure that a person means it, where something is lost for good.
-    pub fn confirm(&self, question: &str) -> Result<(), Failure> {
+    /// Makes sure that a person means it, where something is lost for good. Ctrl-C is an error.
+    pub async fn confirm(&self, question: &str) -> Result<(), Failure> {
         if self.global.yes {
             return Ok(());
         }
         self.refuse_unless_interactive(question, "A terminal is needed to confirm, or --yes")?;
-        done_if(decide::is_yes(question)?)
+        done_if(decide::is_yes_or_stopped(question).await?)
     }
 
     /// Makes sure that a person approves something; `--yes` is not an approval. Ctrl-C is an error.

@@ -3,8 +3,10 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
+use planctl_api::wire::{RunView, WaitingOn};
 use planctl_api::words::answer_command;
 use planctl_api::{Next, Starting};
+use planctl_config::DatabaseUrl;
 
 use crate::failure::Failure;
 use crate::flags::Global;
@@ -15,6 +17,10 @@ use crate::show::{self, BAD, BOLD, file_word, safe_block, shell_word, styled};
 pub struct Invocation {
     /// The flags that chose the place, as they were typed: ` -C DIR`, ` --workspace DIR`.
     flags: String,
+    /// The flag that named the configuration of this workspace.
+    config: String,
+    /// The flag that named the daemon, or the database.
+    reached_by: String,
     /// The directory in which files are named, behind `-C`.
     directory: PathBuf,
     /// The workspace that a command with these flags is about.
@@ -29,33 +35,59 @@ static INVOCATION: OnceLock<Invocation> = OnceLock::new();
 /// Notes where this command was typed, and the workspace that it is about; the function says whether a word is a command.
 pub fn note_invocation(global: &Global, workspace: &Path, is_command: fn(&str) -> bool) {
     INVOCATION.get_or_init(|| {
+        let directory = std::env::current_dir().unwrap_or_default();
         let flag = |flag: &str, path: &Path| format!(" {flag} {}", file_word(path));
         let moved = global.directory.as_deref().map(|directory| flag("-C", directory));
         let named = global.named_workspace().map(|workspace| flag("--workspace", workspace));
         Invocation {
             flags: [moved, named].into_iter().flatten().collect(),
-            directory: std::env::current_dir().unwrap_or_default(),
+            config: global.config.as_deref().map(|file| flag("--config", file)).unwrap_or_default(),
+            reached_by: reached_by(global, &directory),
+            directory,
             workspace: workspace.to_owned(),
             is_command,
         }
     });
 }
 
-/// Returns this process's place; before it is known, none that needs a flag.
+/// Returns the flag by which a daemon or a database was named. One with a password is not repeated: a word stands for it.
+fn reached_by(global: &Global, directory: &Path) -> String {
+    match (&global.server, &global.database_url) {
+        (Some(url), _) if url.contains("://") && url.contains('@') => " --server URL".to_owned(),
+        (Some(url), _) if url.contains("://") => format!(" --server {}", shell_word(url)),
+        (Some(socket), _) => {
+            let path = Path::new(socket.strip_prefix("unix:").unwrap_or(socket));
+            format!(" --server {}", file_word(&directory.join(path)))
+        }
+        (None, Some(url)) if DatabaseUrl::parse(url).is_ok_and(|url| !url.has_password()) => {
+            format!(" --database-url {}", shell_word(url))
+        }
+        (None, Some(_)) => " --database-url URL".to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+/// Returns this process's place.
 fn place() -> Invocation {
-    let unknown = || Invocation {
+    INVOCATION.get().cloned().unwrap_or_else(unknown_place)
+}
+
+/// Returns a place that is not known, and needs no flag.
+fn unknown_place() -> Invocation {
+    Invocation {
         flags: String::new(),
+        config: String::new(),
+        reached_by: String::new(),
         directory: PathBuf::new(),
         workspace: PathBuf::new(),
         is_command: |_| false,
-    };
-    INVOCATION.get().cloned().unwrap_or_else(unknown)
+    }
 }
 
 /// Returns commands of the workspace of this command, with the flags that chose it.
 pub fn here(words: &str) -> String {
     let place = place();
-    place.with_flags(words, &place.flags)
+    place.typed_in(words, &place.workspace)
 }
 
 /// Returns the line that says what to type next.
@@ -114,9 +146,25 @@ pub fn words_in(next: &Next, workspace: Option<&str>) -> String {
     place.words(next, workspace.map_or(&place.workspace, Path::new))
 }
 
-/// Returns what to type for a next step of which a message tells, which is read in another place.
-pub fn words_elsewhere(next: &Next) -> String {
-    step_words(next, &|plan| file_word(Path::new(plan)))
+/// Returns what to type for a next step of which a message tells. It is read in another place, where a run's name counts for
+/// nothing unless its workspace is named; asks and workers are found anywhere.
+pub fn words_elsewhere(next: &Next, workspace: &str) -> String {
+    let place = Invocation { is_command: |_| true, ..unknown_place() };
+    let is_found = matches!(next, Next::ShowAsk { .. } | Next::ServeRole { .. } | Next::ResumeWorker { .. });
+    place.words(next, if is_found { &place.workspace } else { Path::new(workspace) })
+}
+
+/// Says which worker a run waits for, where it waits for one.
+pub fn worker_line(wait: &WaitingOn) -> Option<String> {
+    let role = wait.role.as_deref().filter(|_| wait.kind == "worker")?;
+    let paused = wait.paused.as_deref().map(|worker| format!("; {} is paused", show::safe(worker)));
+    Some(format!("waiting for a worker of role {}{}", show::safe(role), paused.unwrap_or_default()))
+}
+
+/// Returns what brings a worker to the role that a run waits for.
+pub fn worker_wanted(view: &RunView) -> Option<String> {
+    let next = view.waiting_on.as_ref()?.worker_wanted()?;
+    Some(words_in(&next, Some(&view.workspace)))
 }
 
 impl Invocation {
@@ -126,11 +174,13 @@ impl Invocation {
     }
 
     fn typed_in(&self, words: &str, workspace: &Path) -> String {
-        self.with_flags(words, &self.flags_in(workspace))
+        let flags = self.flags_in(workspace);
+        self.with_flags(words, &flags, &format!("{flags}{}", self.reached_by))
     }
 
-    /// Puts flags into each command of a text that has none of its own: after `planctl`, where a command follows.
-    fn with_flags(&self, words: &str, flags: &str) -> String {
+    /// Puts flags into each command of a text that has none of its own: after `planctl`, where a command follows. A command about
+    /// this machine's daemon or database names no other daemon.
+    fn with_flags(&self, words: &str, of_machine: &str, flags: &str) -> String {
         if flags.is_empty() {
             return words.to_owned();
         }
@@ -141,8 +191,10 @@ impl Invocation {
             let name =
                 next_word(after).map(|name| after[name].trim_end_matches(['`', ',', '.', ';', ':', ')']));
             let is_planctl = typed[word.start..].trim_start_matches(['`', '(']) == "planctl";
-            if is_planctl && name.is_some_and(|name| (self.is_command)(name)) {
-                text.push_str(flags);
+            if let Some(name) = name.filter(|name| is_planctl && (self.is_command)(name)) {
+                let is_of_machine =
+                    matches!(name, "daemon" | "db") && self.reached_by.starts_with(" --server");
+                text.push_str(if is_of_machine { of_machine } else { flags });
             }
             rest = after;
         }
@@ -152,7 +204,7 @@ impl Invocation {
     /// Returns the flags with which a command is about a workspace.
     fn flags_in(&self, workspace: &Path) -> String {
         if *workspace == self.workspace {
-            return self.flags.clone();
+            return format!("{}{}", self.flags, self.config);
         }
         let flag = if is_found(workspace) { "-C" } else { "--workspace" };
         format!(" {flag} {}", file_word(workspace))
@@ -221,7 +273,7 @@ fn step_words(next: &Next, file: &dyn Fn(&str) -> String) -> String {
                 Starting::Approved => format!("planctl run {plan} --approve{worker}"),
             }
         }
-        Next::StartRunHere => "planctl run --workspace shared".to_owned(),
+        Next::StartRunHere { plan } => format!("planctl run --workspace shared {}", file(plan)),
         Next::CommitAndStartOver { run, plan } => {
             format!("commit it, then planctl cancel {} && planctl run {}", shell_word(run), file(plan))
         }
@@ -231,7 +283,8 @@ fn step_words(next: &Next, file: &dyn Fn(&str) -> String) -> String {
             let anew = named.as_ref().map(flag).unwrap_or_default();
             format!("planctl run {plan}{approved}, or approve the other: planctl approve {plan}{anew}")
         }
-        Next::ServeRole { role } => format!("planctl worker run --role {role} --agent NAME"),
+        Next::ServeRole { role } => format!("planctl worker run --role {} --agent NAME", shell_word(role)),
+        Next::ResumeWorker { worker } => format!("planctl worker resume {}", shell_word(worker)),
         Next::NameWorker { role } => format!(
             "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
         ),
@@ -287,11 +340,6 @@ fn worker_flag(worker: &str) -> String {
         Some(command) => format!(" --exec {}", shell_word(command)),
         None => format!(" --agent {}", shell_word(worker)),
     }
-}
-
-/// Returns the command that starts a worker beside the daemon.
-pub fn start_worker(role: &str) -> String {
-    format!("planctl worker run --role {} --exec CMD", shell_word(role))
 }
 
 /// Says that a daemon with a worker for every role is there for the asking.

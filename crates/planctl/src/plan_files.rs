@@ -133,6 +133,33 @@ pub fn in_folder(context: &Context, name: &str) -> PathBuf {
     next::relative(&file, &here, context.workspace())
 }
 
+/// Returns the path of a file in the workspace, by which it is found from any folder; one that lies elsewhere keeps its whole path.
+pub fn in_workspace(context: &Context, file: &Path) -> PathBuf {
+    let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    whole.strip_prefix(context.workspace()).map(Path::to_owned).unwrap_or(whole)
+}
+
+/// Returns a file that is named by its path in the workspace as it is seen from here.
+pub fn seen(context: &Context, file: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    next::relative(&context.workspace().join(file), &here, context.workspace())
+}
+
+/// Returns the words that stand for a plan of the workspace where a person types: those below the current directory, and others by
+/// their paths in the workspace.
+pub fn words(context: &Context) -> Vec<(String, String)> {
+    let mut known = std::env::current_dir().ok().and_then(|here| paths(&here).ok()).unwrap_or_default();
+    let workspace = context.workspace();
+    let is_other = |word: &str, known: &[(String, String)]| {
+        let seen = seen(context, Path::new(word));
+        !known.iter().any(|(own, _)| *own == word || Path::new(own) == seen)
+    };
+    let others = paths(workspace).unwrap_or_default().into_iter();
+    let others: Vec<_> = others.filter(|(word, _)| is_other(word, &known)).collect();
+    known.extend(others);
+    known
+}
+
 /// Returns how the name of a plan ends that says all that an entry does: in markdown, else as JSON.
 pub fn ending_of(found: &FoundEntry) -> &'static str {
     let written = entry_markdown(&found.source, &found.entry.id);

@@ -8,6 +8,7 @@ use super::amounts::{BudgetView, DayBudgetView, SpentView};
 use super::branches::{JoinView, PassageView};
 use super::pace::LevelView;
 use super::worktrees::WorktreeView;
+use crate::next::Next;
 
 /// Where a run stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
@@ -344,7 +345,7 @@ pub struct BeforeView {
 }
 
 /// The thing that a run waits for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
@@ -355,6 +356,9 @@ pub struct WaitingOn {
     pub id: Option<u64>,
     /// The role that no worker serves yet.
     pub role: Option<String>,
+    /// A worker of the role that is paused, where no other one asks for its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
     /// The run that has the workspace or the lock, whose agent is being ended, or the run within this one that waits.
     pub run: Option<String>,
     /// The lock.
@@ -366,6 +370,15 @@ impl WaitingOn {
     /// Says that a person's answer is waited for.
     pub fn is_for_people(&self) -> bool {
         self.id.is_some() || self.kind == "revision" || self.kind == "worktree"
+    }
+
+    /// Returns the next step that brings a worker to the role that waits for one.
+    pub fn worker_wanted(&self) -> Option<Next> {
+        let role = self.role.clone().filter(|_| self.kind == "worker")?;
+        Some(match &self.paused {
+            Some(worker) => Next::ResumeWorker { worker: worker.clone() },
+            None => Next::ServeRole { role },
+        })
     }
 }
 

@@ -25,11 +25,12 @@ pub(super) fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Pro
     }
 }
 
-/// Resolves once the disk of the database is full.
+/// Resolves once the disk of the database is full. A process without a daemon has no loop that looks for that, so the store is
+/// asked.
 pub(super) async fn full_disk_problem(api: &ApiState) -> Problem {
     loop {
         tokio::time::sleep(FULL_DISK_LOOK).await;
-        if matches!(api.options().health.database(), Database::Full { .. }) {
+        if api.server_node().store().full_disk().await.is_some() {
             return Problem::new(Code::DatabaseUnavailable, FULL_DISK);
         }
     }

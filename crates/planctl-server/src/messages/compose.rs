@@ -38,15 +38,15 @@ const FACTS_LOOKED_AT: i64 = 20;
 #[derive(Clone)]
 pub(crate) struct Composer {
     server_node: ServerNode,
-    /// Says what to type for a next step; only the command line knows.
-    command: fn(&Next) -> String,
+    /// Says what to type for a next step in a workspace; only the command line knows.
+    command: fn(&Next, &str) -> String,
 }
 
 /// The channels of each workspace, read once in a turn.
 type Channels = BTreeMap<String, BTreeMap<String, ChannelConfig>>;
 
 impl Composer {
-    pub(crate) fn new(server_node: ServerNode, command: fn(&Next) -> String) -> Composer {
+    pub(crate) fn new(server_node: ServerNode, command: fn(&Next, &str) -> String) -> Composer {
         Composer { server_node, command }
     }
 
@@ -275,9 +275,16 @@ impl Composer {
         let store = self.server_node.store();
         let run = store.run(*run).await?;
         let graph = store.graph_of(&run).await?;
-        let sentence = format!("{}: work for the role {role} waits, and no worker serves it", run.name);
+        let paused = store.paused_workers(&[role], WORKER_SEEN_FOR).await?.remove(role);
+        let why = match &paused {
+            Some(worker) => format!("its worker {worker} is paused"),
+            None => "no worker serves it".to_owned(),
+        };
+        let sentence = format!("{}: work for the role {role} waits, and {why}", run.name);
         let mut message = self.of_run(&run, &graph, event, &sentence);
-        message.command = Some((self.command)(&Next::ServeRole { role: role.as_str().to_owned() }));
+        let serve = || Next::ServeRole { role: role.as_str().to_owned() };
+        let next = paused.map_or_else(serve, |worker| Next::ResumeWorker { worker });
+        message.command = Some((self.command)(&next, &run.workspace_path));
         self.write(&About::of(&run), event, &unserved.key, &wanted, &message, Follows::Nothing).await
     }
 
@@ -324,7 +331,7 @@ impl Composer {
         message.step = view.step.clone();
         message.lines = lines_of_ask(&row);
         message.lines.extend(view.deadline.as_ref().map(deadline_line));
-        message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }));
+        message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }, &run.workspace_path));
         message.ask = Some(message_ask(view, reminders));
         let about = About { ask: Some(row.number), ..About::of(&run) };
         Ok(AskMessage { about, is_open: row.is_open, message })
@@ -351,7 +358,7 @@ impl Composer {
             run_id: None,
             step: None,
             lines: lines.into_iter().chain(view.deadline.as_ref().map(deadline_line)).collect(),
-            command: Some((self.command)(&Next::ShowAsk { ask: view.id })),
+            command: Some((self.command)(&Next::ShowAsk { ask: view.id }, &row.workspace_path)),
             link: None,
             ask: Some(message_ask(view, reminders)),
         };
@@ -371,7 +378,7 @@ impl Composer {
             step: None,
             ask: None,
             lines: Vec::new(),
-            command: Some((self.command)(&Next::show(&run.name))),
+            command: Some((self.command)(&Next::show(&run.name), &run.workspace_path)),
             link: None,
         }
     }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use planctl_engine::{Fact, Graph, NodeId, NodeState, Record, RunId, RunStatus, Work};
-use planctl_store::{Ahead, AwaitedLock, OpenItem, Records, RunRow, RunView, Store, StoreError, Unread};
+use planctl_engine::{Fact, Graph, NodeId, NodeState, Record, Role, RunId, RunStatus, Work};
+use planctl_store::{Ahead, AwaitedLock, Records, RunRow, RunView, Store, StoreError, Unread};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::shown::{Inner, Shown};
+use crate::runs::worked_on::ONLINE;
 
 /// A run with its graph.
 struct Loaded {
@@ -20,10 +21,12 @@ impl Loaded {
         self.view.run.id
     }
 
-    /// Returns the nodes whose work for an agent nobody has claimed.
-    fn unclaimed(&self) -> impl Iterator<Item = &NodeId> {
-        let is_unclaimed = |item: &&OpenItem| matches!(item.work, Work::Agent { .. }) && !item.is_leased;
-        self.view.items.iter().filter(is_unclaimed).map(|item| &item.at.node)
+    /// Returns the nodes whose work for an agent nobody has claimed, each with its role.
+    fn unclaimed(&self) -> impl Iterator<Item = (&NodeId, &Role)> {
+        self.view.items.iter().filter_map(|item| match &item.work {
+            Work::Agent { role, .. } if !item.is_leased => Some((&item.at.node, role)),
+            Work::Agent { .. } | Work::Harness { .. } | Work::Human { .. } => None,
+        })
     }
 
     fn has_unclaimed_work(&self) -> bool {
@@ -31,7 +34,7 @@ impl Loaded {
     }
 
     fn has_unclaimed_work_with_locks(&self) -> bool {
-        self.unclaimed().filter_map(|node| self.graph.task(node)).any(|task| !task.locks.is_empty())
+        self.unclaimed().filter_map(|(node, _)| self.graph.task(node)).any(|task| !task.locks.is_empty())
     }
 
     fn is_queued(&self) -> bool {
@@ -61,6 +64,7 @@ struct Obstacles {
     held_back: BTreeSet<RunId>,
     locks: BTreeMap<RunId, Vec<AwaitedLock>>,
     rests: BTreeMap<(RunId, NodeId), Result<Fact, StoreError>>,
+    paused: Arc<BTreeMap<Role, String>>,
 }
 
 impl Obstacles {
@@ -77,12 +81,16 @@ impl Obstacles {
             held_back: BTreeSet::new(),
             locks: BTreeMap::new(),
             rests: BTreeMap::new(),
+            paused: Arc::default(),
         };
         if !queued.is_empty() {
             found.ahead = store.each_waits_for(&queued).await?;
         }
         if !unclaimed.is_empty() {
             found.held_back = store.runs_held_back(&unclaimed).await?;
+            let roles = runs.iter().flat_map(|run| run.unclaimed()).map(|(_, role)| role);
+            let roles: BTreeSet<&Role> = roles.collect();
+            found.paused = Arc::new(store.paused_workers(&Vec::from_iter(roles), ONLINE).await?);
         }
         if !locking.is_empty() {
             found.locks = store.awaited_locks(&locking).await?;
@@ -144,6 +152,7 @@ impl Services {
                 is_held_back: obstacles.held_back.contains(&id),
                 locks: obstacles.locks.remove(&id).unwrap_or_default(),
                 within,
+                paused: Arc::clone(&obstacles.paused),
                 troubles,
                 view: run.view,
                 graph: run.graph,

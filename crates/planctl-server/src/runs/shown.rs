@@ -10,7 +10,7 @@ use planctl_api::wire::{
 };
 use planctl_config::Agent;
 use planctl_engine::{
-    AskKind, End, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
+    AskKind, End, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Role, Run,
     RunStatus, Scope, Spent, Verdict, Work,
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
@@ -32,6 +32,8 @@ pub(super) struct Shown {
     pub(super) is_held_back: bool,
     /// The locks that its items wait for.
     pub(super) locks: Vec<AwaitedLock>,
+    /// A worker of each role whose workers are all paused.
+    pub(super) paused: Arc<BTreeMap<Role, String>>,
     /// The trouble that kept workers from the work of nodes that rest.
     pub(super) troubles: BTreeMap<NodeId, String>,
     /// The newest runs of the plans that its nodes carry out.
@@ -300,8 +302,7 @@ impl Shown {
     }
 
     pub(super) fn waiting_on(&self) -> Option<WaitingOn> {
-        let of =
-            |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None, lock: None };
+        let of = |kind: &str| WaitingOn { kind: kind.to_owned(), ..WaitingOn::default() };
         match self.view.run.head.status {
             RunStatus::Queued { .. } if worktree_trouble(&self.view.run).is_some() => Some(of("worktree")),
             RunStatus::Queued { .. } => Some(match &self.ahead {
@@ -319,7 +320,8 @@ impl Shown {
                         Some(WaitingOn { run: Some(self.view.run.name.clone()), ..of("ending") })
                     }
                     Work::Agent { role, .. } if !item.is_leased && !self.is_served(role.as_str()) => {
-                        Some(WaitingOn { role: Some(role.as_str().to_owned()), ..of("worker") })
+                        let paused = self.paused.get(role).cloned();
+                        Some(WaitingOn { role: Some(role.as_str().to_owned()), paused, ..of("worker") })
                     }
                     Work::Agent { .. } => {
                         let awaited = self.locks.iter().find(|lock| lock.item == item.id)?;
@@ -541,6 +543,9 @@ fn rehearsal_view(record: &Record) -> Option<BeforeView> {
 pub(super) fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<Next> {
     match (waiting, step.state) {
         (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => Some(Next::ShowAsk { ask: *id }),
+        (Some(waiting), StepState::Ready) if waiting.role.as_ref() == Some(&step.role) => {
+            waiting.worker_wanted()
+        }
         (Some(_) | None, _) => None,
     }
 }

@@ -69,7 +69,7 @@ impl Services {
         let (Some(inside), Some(folder)) = (inside.to_str(), folder.to_str()) else {
             return Err(ServiceError::Conflict {
                 what: "make a worktree: its path is not UTF-8".to_owned(),
-                next: Next::StartRunHere,
+                next: Next::StartRunHere { plan: checked.path.clone() },
             });
         };
         if !inside.is_empty() && !checkout.commit_has_path(&survey.commit, inside).await.map_err(refused)? {

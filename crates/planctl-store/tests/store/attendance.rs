@@ -70,6 +70,8 @@ async fn p73_the_clock_of_a_run_stands_still_at_once_where_its_process_says_that
     assert_eq!(world.store.leave(HOST, None).await.unwrap(), [], "another process works on it");
     let left = world.store.leave(HOST, Some(&[run])).await.unwrap();
     assert_eq!(ids(&left), [run]);
+    let again = world.store.left_runs(HOST, None).await.unwrap();
+    assert_eq!(again, left, "a process that dies before it has told the run has counted to the same moment");
     world.store.apply(run, &left[0].event(), &Proof::Clock, None).await.unwrap();
     let counted = world.store.run(run).await.unwrap().time_spent();
     assert!(counted > Duration::ZERO, "all of the time up to here counts");
@@ -83,6 +85,17 @@ async fn p73_the_clock_of_a_run_stands_still_at_once_where_its_process_says_that
     world.store.attend(HOST, Some(&[run])).await.unwrap();
     assert!(world.store.run(run).await.unwrap().time_spent() > counted);
     assert_eq!(times_unattended(&world.store, &world, run).await, 2);
+}
+
+#[tokio::test]
+async fn p73_a_process_of_an_older_release_takes_up_a_run_that_was_left() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    world.store.attend(HOST, None).await.unwrap();
+    assert_eq!(world.store.leave(HOST, None).await.unwrap().len(), 1);
+    let mut aside = world.aside().await;
+    sqlx::query("update attendance set at = clock_timestamp()").execute(&mut aside).await.unwrap();
+    assert_eq!(world.store.left_runs(HOST, Some(&[run])).await.unwrap(), []);
 }
 
 #[tokio::test]

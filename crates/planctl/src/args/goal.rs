@@ -103,7 +103,7 @@ pub struct ResolveArgs {
     /// Answer an open question: ID=NUMBER, or ID=WORDS
     #[arg(long, value_name = "ID=ANSWER")]
     pub answer: Vec<String>,
-    /// The plan to write [default: plans/TITLE.md]
+    /// The plan to write [default: plans/TITLE.md in the workspace]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

@@ -28,7 +28,7 @@ pub enum PlanCommand {
         /// The task list, or the folder that has it
         #[arg(value_name = "FILE")]
         list: PathBuf,
-        /// The plan to write [default: plans/TITLE.md]
+        /// The plan to write [default: plans/TITLE.md in the workspace]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// Of a file of Task Master, the tag whose tasks become steps [default: master, or its only tag]
@@ -336,7 +336,7 @@ pub struct DraftArgs {
     /// The model that reviews what passes the rules, by its name in [models] or its address
     #[arg(long, value_name = "NAME|URL")]
     pub reviewer: Option<String>,
-    /// The plan to write [default: plans/TITLE.md]
+    /// The plan to write [default: plans/TITLE.md in the workspace]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// The most that the draft may use: tokens and money

@@ -33,7 +33,7 @@ pub async fn run(context: &Context, command: DbCommand) -> Answer {
         DbCommand::Restore { file } => restore(context, &file).await,
         DbCommand::Prune { older_than, dry_run } => prune(context, older_than, dry_run).await,
         DbCommand::Stop => stop(context),
-        DbCommand::Reset => reset(context),
+        DbCommand::Reset => reset(context).await,
         DbCommand::Install { from } => install(context, from.as_deref()).await,
     }
 }
@@ -195,7 +195,7 @@ async fn restore(context: &Context, file: &Path) -> Answer {
 
 async fn prune(context: &Context, older_than: Duration, dry_run: bool) -> Answer {
     if !dry_run {
-        context.confirm("This removes runs that ended that long ago, with their histories.")?;
+        context.confirm("This removes runs that ended that long ago, with their histories.").await?;
     }
     let database = reach(context).await?;
     let runs = database.prune(older_than, dry_run).await.map_err(client::failure)?;
@@ -237,9 +237,9 @@ fn stop(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn reset(context: &Context) -> Answer {
+async fn reset(context: &Context) -> Answer {
     private_only(context, "reset")?;
-    context.confirm("This removes every plan, run and history of the private database.")?;
+    context.confirm("This removes every plan, run and history of the private database.").await?;
     database::reset(&context.state_dir()?, &context.config()?.config.postgres)
         .map_err(client::cluster_failure)?;
     context.say("the private database is gone; the next command makes a new one");

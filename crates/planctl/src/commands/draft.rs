@@ -18,6 +18,7 @@ use planctl_planner::{
     PatternFacts, Prompt, Proposal, Spending, Unanswered, draft_by_pattern, draft_of_entry, estimate,
     named_files,
 };
+use planctl_server::library::FOLDER;
 
 use self::allowance::{Allowance, Metered};
 use self::database::DraftDatabase;
@@ -353,14 +354,20 @@ impl<'a> Drafting<'a> {
     }
 
     async fn finish_draft(mut self, draft: &Draft) -> Result<Drafted, Failure> {
-        self.record.written = self.record.written.map(|(file, text)| (self.folder.join(file), text));
-        let file = match (&self.args.out, &self.record.written) {
+        let is_of_page = !self.folder.as_os_str().is_empty();
+        let seen = |file: &Path| match is_of_page {
+            true => self.folder.join(file),
+            false => plan_files::seen(self.context, file),
+        };
+        let written = self.record.written.as_ref().map(|(file, text)| (seen(file), text.clone()));
+        let file = match (&self.args.out, &written) {
             (Some(out), _) => self.folder.join(out),
             (None, Some((file, _))) => file.clone(),
-            (None, None) => self.folder.join(format!("plans/{}.md", slug(&draft.title))),
+            (None, None) if is_of_page => self.folder.join(FOLDER).join(format!("{}.md", slug(&draft.title))),
+            (None, None) => plan_files::in_folder(self.context, &slug(&draft.title)),
         };
-        write_plan_file(self.context, &file, &draft.text, self.record.written.as_ref())?;
-        self.record.written = Some((file.clone(), draft.text.clone()));
+        write_plan_file(self.context, &file, &draft.text, written.as_ref())?;
+        self.record.written = Some((plan_files::in_workspace(self.context, &file), draft.text.clone()));
         self.kept.write(&self.record)?;
         self.ask_questions(draft).await?;
         self.keep().await?;
@@ -477,7 +484,7 @@ pub(super) fn write_plan_file(
         return Ok(());
     }
     if let (Some(found), Some((written, old))) = (&found, before)
-        && written == file
+        && written.canonicalize().is_ok_and(|written| file.canonicalize().is_ok_and(|file| file == written))
         && says_the_same(found, old)
     {
         return write::replace(context, file, found, text);

@@ -60,27 +60,25 @@ async fn only_editable_ask(client: &Client) -> Result<Option<u64>, Failure> {
 
 /// Lets a person change the plan of a run that no ask holds: it is paused first, and stays so until the change is approved.
 async fn edit_paused(context: &Context, client: &Client, named: &str, args: &EditArgs) -> Answer {
-    let editor = editor()?;
     let handle = client.find(named).await?;
     let mut editing = Editing::new(context, client, handle, None).await?;
     let run = show::safe(&editing.view.run);
-    match editing.view.state {
-        RunState::Paused => {}
-        RunState::Queued | RunState::Running | RunState::Waiting => {
-            let pause = format!("planctl pause {}", shell_word(&editing.view.run));
-            context
-                .confirm(&format!("Pause {run} and edit its plan?"))
-                .map_err(|failure| if failure.exit == Exit::Usage { failure.next(pause) } else { failure })?;
-            client.pause(editing.handle, args.note.as_deref()).await?;
-            context.say(&format!("{run} is paused"));
-            // Steps may have ended meanwhile.
-            editing = Editing::new(context, client, handle, None).await?;
-        }
-        RunState::AwaitingApproval | RunState::Done | RunState::Failed | RunState::Cancelled => {
-            let what = format!("could not edit the plan of {run}: it does not go on");
-            let failure = Failure::new(Exit::Conflict, what).help("edit its file for the next run");
-            return Err(failure.next("planctl approvals"));
-        }
+    if editing.view.state.is_over() || editing.view.state == RunState::AwaitingApproval {
+        let what = format!("could not edit the plan of {run}: it does not go on");
+        let failure = Failure::new(Exit::Conflict, what).help("edit its file for the next run");
+        return Err(failure.next("planctl approvals"));
+    }
+    let editor = editor()?;
+    if editing.view.state != RunState::Paused {
+        let pause = format!("planctl pause {}", shell_word(&editing.view.run));
+        context
+            .confirm(&format!("Pause {run} and edit its plan?"))
+            .await
+            .map_err(|failure| if failure.exit == Exit::Usage { failure.next(pause) } else { failure })?;
+        client.pause(editing.handle, args.note.as_deref()).await?;
+        context.say(&format!("{run} is paused"));
+        // Steps may have ended meanwhile.
+        editing = Editing::new(context, client, handle, None).await?;
     }
     let Some(checked) = editing.edited(context, client, &editor).await? else {
         context.say(&format!("nothing changed; {run} stays paused"));

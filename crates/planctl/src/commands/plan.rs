@@ -337,7 +337,7 @@ async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answe
             return Err(Failure::new(Exit::Conflict, what).next("planctl ls"));
         }
         let plan = show::plan(&view.plan, &view.title);
-        context.confirm(&format!("Cancel {name} ({plan}) for good?"))?;
+        context.confirm(&format!("Cancel {name} ({plan}) for good?")).await?;
         found.push(newest);
     }
     for run in found {

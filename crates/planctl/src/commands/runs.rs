@@ -195,7 +195,10 @@ fn waiting(wait: &WaitingOn) -> String {
     }
     match (wait.id, &wait.role, &wait.run) {
         (Some(id), _, _) => format!("you: {} {id}", wait.kind),
-        (None, Some(role), _) => format!("a {role} worker"),
+        (None, Some(role), _) => match &wait.paused {
+            Some(worker) => format!("worker {worker}, paused"),
+            None => format!("a {role} worker"),
+        },
         (None, None, Some(run)) if wait.kind == "ending" => format!("the end of run {run}'s agent"),
         (None, None, Some(run)) => format!("run {run}"),
         (None, None, None) if wait.kind == "revision" => "you: resume".to_owned(),

@@ -60,12 +60,12 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
         RunState::Queued if view.holder.as_ref().is_some_and(HolderView::is_for_people) => {
             view.holder.as_ref().map(next_of_holder)
         }
-        RunState::Queued | RunState::Running => Some(match (lacking_role(view), &view.waiting_on) {
-            (Some(role), _) => next::start_worker(role),
+        RunState::Queued | RunState::Running => {
+            let wait = view.waiting_on.as_ref();
             // One branch asks while another is worked on.
-            (None, Some(WaitingOn { id: Some(id), .. })) => format!("planctl approvals show {id}"),
-            (None, _) => follow_up_command(view),
-        }),
+            let ask = wait.and_then(|wait| wait.id).map(|id| format!("planctl approvals show {id}"));
+            Some(ask.or_else(|| next::worker_wanted(view)).unwrap_or_else(|| follow_up_command(view)))
+        }
     }
 }
 
@@ -82,11 +82,6 @@ fn next_of_holder(holder: &HolderView) -> String {
 pub fn again(view: &RunView) -> String {
     let worker = view.exec.as_ref().map(|command| format!("exec:{command}")).or_else(|| view.agent.clone());
     next::words_in(&Next::start_again_with(&view.plan, worker), Some(&view.workspace))
-}
-
-/// Returns the role that nobody serves while a run waits for it.
-fn lacking_role(view: &RunView) -> Option<&str> {
-    view.waiting_on.as_ref().filter(|wait| wait.kind == "worker")?.role.as_deref()
 }
 
 /// Returns what to type about a run that would go on.

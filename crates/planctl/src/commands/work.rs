@@ -13,7 +13,7 @@ use super::answer_prompt::{AnswerPrompt, open_asks, with_those_within};
 use crate::attention::Attention;
 use crate::client::{self, Client, Handle, Outcome, handle_of};
 use crate::failure::{Exit, Failure};
-use crate::next::{self, start_worker};
+use crate::next::{self, worker_line, worker_wanted};
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, shell_word, styled};
 use crate::stop::Stop;
@@ -297,21 +297,21 @@ fn waiting_words(view: &RunView) -> Option<String> {
     let alone = show::is_left_alone(view.state, view.worked_on_by)
         .then(|| format!("{}: planctl resume {}", show::LEFT_ALONE, shell_word(&view.run)));
     let Some(wait) = &view.waiting_on else { return alone };
-    match (view.state, wait.id, &wait.run, &wait.role) {
-        (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
+    match (view.state, wait.id, &wait.run) {
+        (_, Some(ask), _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
             Some(format!("{reason}; once that is fixed: planctl resume {}", shell_word(&view.run)))
         }
-        (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
+        (RunState::Queued, _, Some(run)) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))
         }
-        (RunState::Queued, _, Some(run), _) => Some(
+        (RunState::Queued, _, Some(run)) => Some(
             holder_line(view)
                 .unwrap_or_else(|| format!("waiting for run {}, which has the workspace", show::safe(run))),
         ),
-        (RunState::Running, _, _, Some(role)) if wait.kind == "worker" => {
-            Some(format!("waiting for a worker of role {}: {}", show::safe(role), start_worker(role)))
+        (RunState::Running, ..) if let Some((line, next)) = worker_line(wait).zip(worker_wanted(view)) => {
+            Some(format!("{line}: {next}"))
         }
         _ => alone,
     }

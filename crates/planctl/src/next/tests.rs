@@ -33,6 +33,7 @@ fn steps(plan: &str) -> Vec<Next> {
         start(Starting::Usual, &None),
         start(Starting::Again, &worker),
         start(Starting::Approved, &Some("claude".to_owned())),
+        Next::StartRunHere { plan: plan.clone() },
         Next::CommitAndStartOver { run: run.clone(), plan: plan.clone() },
         Next::UseApprovedWorker {
             plan: plan.clone(),
@@ -45,6 +46,7 @@ fn steps(plan: &str) -> Vec<Next> {
             with: Box::new(start(Starting::Approved, &None)),
         },
         Next::ServeRole { role: "coder".to_owned() },
+        Next::ResumeWorker { worker: "pod 7".to_owned() },
         Next::TestWorker { agent: "codex:-m gpt-x".to_owned() },
         Next::ResumeRun { run: run.clone() },
         Next::cancel(&run),
@@ -113,6 +115,8 @@ fn each_next_step_can_be_typed_where_a_person_stands_and_means_the_plan_and_the_
     let (sub, bare, elsewhere) = (checkout.join("sub"), room.join("bare"), room.join("elsewhere"));
     let at = |flags: &str, directory: &Path, workspace: &Path| Invocation {
         flags: flags.to_owned(),
+        config: " --config 'a b.toml'".to_owned(),
+        reached_by: " --server https://planctl.example.org".to_owned(),
         directory: directory.to_owned(),
         workspace: workspace.to_owned(),
         is_command,
@@ -140,11 +144,16 @@ fn each_next_step_can_be_typed_where_a_person_stands_and_means_the_plan_and_the_
             for next in
                 steps(plan).into_iter().skip(if at == 0 { 0 } else { 5 }).take(if at == 0 { 99 } else { 3 })
             {
+                if matches!(next, Next::StartRunHere { .. })
+                    && (place.flags.contains("--workspace") || !is_found(workspace))
+                {
+                    continue;
+                }
                 let words = place.words(&next, workspace).replace("NAME", "claude");
                 let found = commands(&words);
                 assert!(!found.is_empty(), "{next:?}: {words}");
                 for command in found {
-                    check(&mut root, &command, stands, workspace, &workspace.join(plan), &next);
+                    check(&mut root, &command, stands, workspace, &workspace.join(plan), &next, &place);
                 }
             }
         }
@@ -159,6 +168,7 @@ fn check(
     workspace: &Path,
     plan: &Path,
     next: &Next,
+    place: &Invocation,
 ) {
     let matches = root.try_get_matches_from_mut(command);
     let mut matches = matches.unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -169,6 +179,11 @@ fn check(
     let is_of_folder = matches!(next, Next::VerifyPlan { folder: Some(_), .. });
     let meant = if is_of_folder { workspace.join("sub") } else { workspace.to_owned() };
     assert_eq!(found, meant, "{command:?} in {stands:?}");
+    let is_of_machine = command.iter().any(|word| matches!(word.as_str(), "daemon" | "db"));
+    let server = (!is_of_machine).then_some("https://planctl.example.org");
+    assert_eq!(cli.global.server.as_deref(), server, "{command:?}");
+    let config = (*workspace == place.workspace).then_some(Path::new("a b.toml"));
+    assert_eq!(cli.global.config.as_deref(), config, "{command:?}");
     let is_plan = |word: &String| word.ends_with(".md") && plain(&directory.join(word)) == *plan;
     let names_plan = command.iter().any(|word| word.ends_with(".md"));
     assert_eq!(command.iter().any(is_plan), names_plan, "{command:?} in {stands:?} for {plan:?}");
@@ -176,9 +191,8 @@ fn check(
 
 #[test]
 fn flags_come_into_commands_alone() {
-    let place =
-        Invocation { flags: String::new(), directory: PathBuf::new(), workspace: PathBuf::new(), is_command };
-    let with_flags = |text: &str, flags: &str| place.with_flags(text, flags);
+    let place = Invocation { is_command, ..unknown_place() };
+    let with_flags = |text: &str, flags: &str| place.with_flags(text, flags, flags);
     let text = "planctl reads no such file: `planctl verify x`, then planctl run x --exec 'planctl ls' && planctl ls";
     let with = "planctl reads no such file: `planctl -C d verify x`, then planctl -C d run x --exec 'planctl ls' && planctl -C d ls";
     assert_eq!(with_flags(text, " -C d"), with);

@@ -6,7 +6,7 @@ use planctl_api::wire::{BranchState, BranchView, JoinView, RunView, StepState, S
 use planctl_server::Activity;
 
 use crate::gutter;
-use crate::next::{self, SERVE_ALL, start_worker};
+use crate::next::{self, SERVE_ALL, worker_line, worker_wanted};
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// How a run is looked at.
@@ -73,9 +73,10 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
     let last = format!("  {}{foot}", show::cost(&view.spent, &view.budget));
     let last = look.columns.map_or(last.clone(), |columns| show::folded_in(&last, columns.saturating_sub(1)));
     lines.extend(last.lines().map(str::to_owned));
-    let lacking = view.waiting_on.as_ref().filter(|wait| wait.kind == "worker");
-    if let Some(role) = lacking.and_then(|wait| wait.role.as_deref()).filter(|_| look.ctrl_c.is_some()) {
-        lines.push(styled(FAINT, &format!("  start one: {}", start_worker(role))));
+    if let Some(next) = worker_wanted(view).filter(|_| look.ctrl_c.is_some()) {
+        let is_paused = view.waiting_on.as_ref().is_some_and(|wait| wait.paused.is_some());
+        let verb = if is_paused { "resume it" } else { "start one" };
+        lines.push(styled(FAINT, &format!("  {verb}: {next}")));
         lines.push(styled(FAINT, &format!("  or {SERVE_ALL}")));
     }
     lines
@@ -248,7 +249,7 @@ fn footer(view: &RunView, look: &Look) -> Option<String> {
             format!("waiting for run {}, whose agent is being ended", show::safe(run))
         }
         (None, Some(run), _) => format!("waiting for run {}, which has the workspace", show::safe(run)),
-        (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
-        (None, None, None) => return is_live.then(|| show::run_state(view.state).to_owned()),
+        (None, None, Some(_)) if let Some(line) = worker_line(wait) => line,
+        (None, None, _) => return is_live.then(|| show::run_state(view.state).to_owned()),
     })
 }

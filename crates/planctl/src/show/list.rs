@@ -87,7 +87,10 @@ fn list_in(header: &[Column], rows: Vec<Vec<Cell>>, columns: usize) -> String {
         let mut line = String::new();
         for (at, width) in &shown {
             let cell = &cells[*at];
-            let cut = fitted(&cell.text, *width);
+            let cut = match header[*at].is_cut {
+                true => fitted(&cell.text, *width),
+                false => fitted_in_the_middle(&cell.text, *width),
+            };
             let pad = width - cut.width() + GAP;
             line.push_str(&format!("{}{}", styled_if(cell.style, &cut), " ".repeat(pad)));
         }
@@ -141,6 +144,23 @@ fn fitted(text: &str, columns: usize) -> String {
     };
     let cut: String = text.chars().take_while(fits).collect();
     format!("{cut}…")
+}
+
+/// Cuts a text in its middle: runs of one plan differ in the ends of their names.
+fn fitted_in_the_middle(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let (mut end, mut taken) = (text.len(), 0);
+    for (at, character) in text.char_indices().rev() {
+        taken += character.width().unwrap_or(0);
+        if taken > columns / 2 {
+            break;
+        }
+        end = at;
+    }
+    let rest = &text[end..];
+    format!("{}{rest}", fitted(&text[..end], columns - rest.width()))
 }
 
 /// Breaks a text between words so that it fits the terminal behind a margin, which the first line has already.
@@ -221,6 +241,17 @@ mod tests {
             for column in ["AGE", "SPENT", "PLAN"] {
                 assert_eq!(!list.contains(column), gone.contains(&column), "{column} at {columns}: {list}");
             }
+        }
+    }
+
+    #[test]
+    fn runs_of_one_plan_are_told_apart_in_a_narrow_list() {
+        let header = [Column::whole("RUN"), Column::whole("STATE")];
+        let names = ["summarise-the-report-1", "summarise-the-report-12", "übersicht-日本語の計画書-3"];
+        for columns in [20, 26] {
+            let list = list_in(&header, names.map(|name| vec![name.into(), "done".into()]).into(), columns);
+            assert!(list.lines().all(|line| line.width() <= columns), "{list}");
+            assert!(["rt-1 ", "t-12 ", "-3 "].iter().all(|end| list.contains(end)), "{list}");
         }
     }
 

@@ -301,7 +301,10 @@ fn completions_know_runs_asks_roles_and_plans() {
     std::fs::create_dir_all(fixture.path("elsewhere")).unwrap();
     let here = fixture.path("").display().to_string();
     let in_folder = completed(&["planctl", "-C", "elsewhere", "--workspace", &here, "verify", ""]);
-    assert!(!in_folder.contains("plans/p.md"), "its paths are those of the folder: {in_folder}");
+    assert!(
+        in_folder.contains("plans/p.md"),
+        "a plan of the workspace is named so in any folder: {in_folder}"
+    );
     let other = Fixture::new();
     let nothing = completed(&["planctl", "--database-url", &other.database_url(), "status", ""]);
     assert!(nothing.contains("@last") && !nothing.contains("p-1"), "{nothing}");

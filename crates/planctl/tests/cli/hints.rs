@@ -115,6 +115,19 @@ fn a_hint_about_a_run_of_another_workspace_names_that_workspace() {
 }
 
 #[test]
+fn a_hint_repeats_the_configuration_and_the_database_that_were_named() {
+    let fixture = checkout("plans/p.md");
+    fixture.write("other.toml", "[roles.coder]\nagent = \"exec:true\"\n");
+    let said = fixture.planctl(&["--config", "other.toml", "verify", "plans/p.md"]);
+    assert!(said.out.contains("next: planctl --config other.toml run plans/p.md"), "{said:?}");
+    for (url, named) in [("postgres://h/db", "postgres://h/db"), ("postgres://me:secret@h/db", "URL")] {
+        let said = fixture.planctl(&["--database-url", url, "verify", "plans/p.md"]);
+        let next = format!("next: planctl --database-url {named} run plans/p.md");
+        assert!(said.out.contains(&next) && !said.out.contains("secret"), "{said:?}");
+    }
+}
+
+#[test]
 fn a_plan_is_named_by_its_path_or_its_name_in_each_command_and_in_each_folder() {
     let fixture = checkout("plans/hello.md");
     for folder in [".", "plans", "sub/deep"] {

@@ -183,6 +183,23 @@ fn p_28_a34_nothing_is_decided_inside_a_worker() {
 }
 
 #[test]
+fn p12_without_a_daemon_a_full_disk_of_the_database_is_told_within_seconds() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+    assert_eq!(fixture.planctl(&["run", "p.md", "--no-wait", "--exec", "true"]).code, 3);
+    fixture.sql(
+        "create function full_disk() returns trigger language plpgsql as $$ begin \
+         raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$; \
+         create trigger full_disk before insert on history for each row execute function full_disk()",
+    );
+    let asked = std::time::Instant::now();
+    let said = fixture.planctl(&["cancel", "p-1"]);
+    assert!(said.code == 69 && said.err.contains("the disk of the database is full"), "{said:?}");
+    // A statement is tried for 60 s.
+    assert!(asked.elapsed().as_secs() < 30, "{said:?}");
+}
+
+#[test]
 fn row_98_without_a_terminal_a_confirmation_is_not_asked_for_but_refused() {
     let fixture = Fixture::new();
     let said =

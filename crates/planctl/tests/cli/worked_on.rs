@@ -158,6 +158,32 @@ fn beside_a_daemon_somebody_works_on_a_run_where_a_worker_of_its_role_is_there()
 }
 
 #[test]
+fn a_run_whose_only_worker_is_paused_says_how_it_is_resumed() {
+    let house = House::new();
+    let fixture = &house.fixture;
+    let claim = ["item", "claim", "--role", "coder", "--name", "pod 7", "--no-wait"];
+    assert_eq!(fixture.planctl(&claim).code, 10);
+    said(fixture, &["worker", "pause", "pod 7"]);
+    one_step(fixture);
+    said(fixture, &["run", "p.md", "--approve", "-d"]);
+    let resume = "next: planctl worker resume 'pod 7'";
+    let out = said(fixture, &["status", "p-1"]);
+    assert!(
+        out.contains("waiting for a worker of role coder; pod 7 is paused") && out.contains(resume),
+        "{out}"
+    );
+    let out = said(fixture, &["why", "p-1"]);
+    assert!(out.contains(resume), "{out}");
+    let why = fixture.json(&["why", "p-1", "--json"]);
+    assert_eq!(why["next"], serde_json::json!({"do": "resume_worker", "worker": "pod 7"}), "{why}");
+    assert_eq!(fixture.status()["waiting_on"]["paused"], "pod 7");
+    assert!(said(fixture, &["ls"]).contains("worker pod 7, paused"));
+    // Another one asks for the role's work.
+    assert_eq!(fixture.planctl(&["item", "claim", "--role", "coder", "--name", "b", "--no-wait"]).code, 0);
+    assert_eq!(fixture.status()["waiting_on"], Value::Null);
+}
+
+#[test]
 fn a_daemon_works_on_the_runs_whose_roles_it_serves() {
     let house = House::new();
     one_step(&house.fixture);

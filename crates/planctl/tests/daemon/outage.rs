@@ -109,7 +109,7 @@ fn row_91_how_the_daemon_is_is_told_at_once_while_its_database_does_not_answer()
     daemon.hear("ready");
     stand_still(&place);
     let said = place.must(&["daemon", "status"]);
-    assert!(said.out.contains("does not answer") || said.out.contains("away since"), "{said:?}");
+    assert!(said.out.contains("does not answer") || said.out.contains("away for"), "{said:?}");
 }
 
 #[test]

@@ -58,6 +58,21 @@ fn an_entry_of_the_library_that_the_goal_calls_for_is_filled_in() {
         home.read("plans/v.md")
     );
     assert!(home.verified("plans/v.md").0);
+    // Below the workspace a plan goes to the same place as one of `planctl new`.
+    home.write("sub/x", "");
+    let below = [
+        "-C",
+        "sub",
+        "--workspace",
+        "..",
+        "plan",
+        "draft",
+        "the app wants its verbose flag",
+        "--again",
+        "--json",
+    ];
+    let file = home.json(&below, 0)["file"].as_str().unwrap().to_owned();
+    assert!(file.starts_with("../plans/") && home.has(&file[3..]) && !home.has("sub/plans"), "{file}");
     // One of planctl's own that branches is named, and not guessed at.
     let said = home.planctl(&["plan", "draft", "fix the bug, debug the crash"]);
     assert!(said.code == 1 && said.err.contains("planctl new --from bugfix_workflow"), "{said:?}");

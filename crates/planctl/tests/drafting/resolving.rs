@@ -37,6 +37,17 @@ fn resolve<'a>(goal: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn the_plan_of_a_goal_goes_to_the_plans_of_the_workspace_from_any_folder() {
+    let home = home();
+    home.write("sub/x", "");
+    let words =
+        ["-C", "sub", "--workspace", "..", "goal", "resolve", GOAL, "--tools", "../github.json", "--json"];
+    assert_eq!(home.json(&words, 0)["file"], format!("../{FILE}"));
+    assert!(home.has(FILE) && !home.has("sub/plans"));
+    assert_eq!(home.json(&resolve(GOAL, &[]), 0)["file"], FILE, "it is the same plan");
+}
+
+#[test]
 fn m_16_m_18_m_24_a_goal_becomes_a_plan_of_a_question_and_a_call() {
     let home = home();
     let view = home.json(&resolve(GOAL, &[]), 0);

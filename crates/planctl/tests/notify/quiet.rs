@@ -150,3 +150,22 @@ fn work_for_which_no_worker_is_there_is_told_once() {
     place.await_state("done");
     assert_eq!(receiver.got().len(), 1, "it was told once");
 }
+
+#[test]
+fn work_whose_only_worker_is_paused_is_told_with_the_command_that_resumes_it() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    configure(&place, &format!("{WEBHOOK}on = [\"worker.none_for_role\"]\n"));
+    let _daemon = daemon(&place, &receiver);
+    place.must(&["worker", "run", "--role", "coder", "--exec", "true", "--drain", "--name", "mole"]);
+    place.must(&["worker", "pause", "mole"]);
+    place.must(&["plan", "run", "p.md", "--approve", "-d"]);
+    sql(
+        &place,
+        "update items set available_at = clock_timestamp() - interval '2 minutes' where lane = 'agent'",
+    );
+    let told = receiver.await_got(1)[0].json();
+    assert_eq!(told["data"]["sentence"], "p-1: work for the role coder waits, and its worker mole is paused");
+    assert_eq!(told["data"]["command"], "planctl worker resume mole");
+}

@@ -20,8 +20,8 @@ const HELD_AT_ONCE: i64 = 500;
 
 /// Tells people.
 pub(crate) struct Messages {
-    /// Says what to type for a next step.
-    command: fn(&Next) -> String,
+    /// Says what to type for a next step in a workspace.
+    command: fn(&Next, &str) -> String,
     composer: Option<Composer>,
     /// Says that nobody was told of some asks, as no channel wants that: a person may set one up.
     has_untold: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn new(command: fn(&Next) -> String) -> Messages {
+    pub(crate) fn new(command: fn(&Next, &str) -> String) -> Messages {
         Messages { command, composer: None, has_untold: false, permits: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 

@@ -128,15 +128,12 @@ fn draw(heading: &str, is_shut: bool, info: &DaemonInfo, view: &DaemonView, is_v
         line("database", styled(CARE, "does not answer, or not yet"));
     }
     if let Some(since) = &health.database_away_since {
-        let since = show::ago(since, now);
-        line("database", styled(CARE, &format!("away since {since}; work goes on when it is back")));
+        let away = for_so_long("away", since, now);
+        line("database", styled(CARE, &format!("{away}; work goes on when it is back")));
     }
     if let Some(since) = &health.database_full_since {
-        let since = show::ago(since, now);
-        line(
-            "database",
-            styled(CARE, &format!("its disk is full since {since}; work goes on when there is room")),
-        );
+        let full = for_so_long("its disk has been full", since, now);
+        line("database", styled(CARE, &format!("{full}; work goes on when there is room")));
     }
     for (name, count) in [
         ("agents here", u64::from(health.agents_at_work)),
@@ -153,6 +150,11 @@ fn draw(heading: &str, is_shut: bool, info: &DaemonInfo, view: &DaemonView, is_v
         trouble.map(|trouble| format!("{}, {}", show::safe(&trouble.what), show::ago(&trouble.at, now)));
     line("last error", trouble.unwrap_or_else(|| "none".to_owned()));
     keyed(&lines)
+}
+
+/// Says how long something has lasted: `away for 4m31s`.
+fn for_so_long(what: &str, since: &str, now: f64) -> String {
+    show::age(since, now).map_or_else(|| what.to_owned(), |age| format!("{what} for {age}"))
 }
 
 /// Draws a line for each name and value.

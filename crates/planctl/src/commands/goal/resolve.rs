@@ -187,7 +187,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
             let (file, text) = write_resolved(context, args, &record, &planned, &files)?;
             record_resolutions(&mut history, &planned, intents, &text);
             history_kept.write(&history)?;
-            record.written = Some((file.clone(), text));
+            record.written = Some((plan_files::in_workspace(context, &file), text));
             Some(file)
         }
     };
@@ -215,8 +215,14 @@ fn write_resolved(
 ) -> Result<(PathBuf, String), Failure> {
     let budget = record.budget.as_deref();
     let text = write_plan(&args.source.goal, &context.actor(), budget, planned, files);
-    let file = file_of(args, record);
-    write_plan_file(context, &file, &text, record.written.as_ref())?;
+    let seen = |(file, text): &(PathBuf, String)| (plan_files::seen(context, file), text.clone());
+    let written = record.written.as_ref().map(seen);
+    let file = match (&args.out, &written) {
+        (Some(out), _) => out.clone(),
+        (None, Some((file, _))) => file.clone(),
+        (None, None) => plan_files::in_folder(context, &slug(&args.source.goal)),
+    };
+    write_plan_file(context, &file, &text, written.as_ref())?;
     Ok((file, text))
 }
 
@@ -474,14 +480,6 @@ fn files_of_plans(
         files.insert(entry.clone(), own.display().to_string());
     }
     Ok(files)
-}
-
-fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {
-    match (&args.out, &record.written) {
-        (Some(out), _) => out.clone(),
-        (None, Some((file, _))) => file.clone(),
-        (None, None) => PathBuf::from(format!("plans/{}.md", slug(&args.source.goal))),
-    }
 }
 
 /// Remembers which capability was found for which intent, and the step of the plan that will show how it went.

@@ -372,6 +372,18 @@ fn a_form_whose_answer_was_refused_takes_another_one() {
 }
 
 #[test]
+fn the_page_of_a_run_whose_only_worker_is_paused_says_where_it_is_resumed() {
+    let house = House::new();
+    let browser = Browser::with_token(&house, "approve");
+    let claim = ["item", "claim", "--role", "coder", "--name", "mole", "--no-wait"];
+    assert_eq!(house.fixture.planctl(&claim).code, 10);
+    assert_eq!(house.fixture.planctl(&["worker", "pause", "mole"]).code, 0);
+    let run = house.run("p", "word");
+    has(&browser.get(&format!("/runs/{run}")), "mole is paused; resume it under System.");
+    has(&browser.get("/runs"), "waits for the worker mole, which is paused");
+}
+
+#[test]
 fn a_plan_is_approved_and_a_run_is_cancelled_from_the_page_alone() {
     let house = House::new();
     house.fixture.write("hello.md", &plan("hello", "hello"));
