@@ -505,6 +505,20 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// Returns the file of configuration that has to be mended; none where it is no such file.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            ConfigError::Unreadable { path, .. }
+            | ConfigError::NotAFile { path, .. }
+            | ConfigError::Missing { path }
+            | ConfigError::Invalid { path, .. }
+            | ConfigError::Exposed { path } => Some(path),
+            ConfigError::Value { .. } | ConfigError::TrustDamaged { .. } => None,
+        }
+    }
+}
+
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -209,6 +209,17 @@ impl ContractRunner {
         self
     }
 
+    /// Takes the workspace's repositories as they were when they were noted in a file; one of which nothing is noted is noted there as
+    /// it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk, and a file that can't be read.
+    pub fn with_repositories_noted(mut self, file: &Path) -> io::Result<ContractRunner> {
+        self.setting.note_repositories(file)?;
+        Ok(self)
+    }
+
     /// Demands that files stay as they are while a contract runs; a gate in which one changed is inconclusive (A5).
     pub fn with_stability(mut self, stability: Stability) -> ContractRunner {
         self.stability = stability;

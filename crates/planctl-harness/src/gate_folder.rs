@@ -104,6 +104,12 @@ impl GateSetting {
         self.repositories.clone_from(&other.repositories);
     }
 
+    /// Takes the repositories as they were when they were noted in a file.
+    pub(crate) fn note_repositories(&mut self, file: &Path) -> io::Result<()> {
+        self.repositories = std::mem::take(&mut self.repositories).noted(file)?;
+        Ok(())
+    }
+
     /// Returns the folders that no contract uses. No panic leaves the list half changed.
     fn idle(&self) -> MutexGuard<'_, Vec<ScratchFolder>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
@@ -141,6 +147,17 @@ pub(crate) struct GateFolder {
     content: FolderContent,
     variables: Vec<(OsString, OsString)>,
     bin: Option<PathBuf>,
+    /// How the folder was before the contract in which it leaves its mark when it asks git.
+    unmarked: Option<Stamp>,
+}
+
+/// Which folder this is, and when something in it came or went.
+type Stamp = (u64, i64, i64);
+
+/// Looks at the folder of the mark; nobody can set the time of its last change.
+fn stamp_of(folder: &Path) -> Option<Stamp> {
+    let found = folder.join(ASKED).parent()?.symlink_metadata().ok()?;
+    Some((found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
 impl GateFolder {
@@ -160,12 +177,12 @@ impl GateFolder {
         while let Some(idle) = { setting.idle().pop() } {
             let folder = GateFolder::describe(idle, spawner, setting, workspace)?;
             if folder.restore(old).is_ok() {
-                return Ok(folder);
+                return Ok(folder.unmarked());
             }
         }
         let folder = GateFolder::describe(spawner.private_folder(GATE_PREFIX)?, spawner, setting, workspace)?;
         folder.restore(old)?;
-        Ok(folder)
+        Ok(folder.unmarked())
     }
 
     /// Says what the folder holds, and with which variables a contract finds it.
@@ -218,7 +235,12 @@ impl GateFolder {
             }
             _ => None,
         };
-        Ok(GateFolder { folder, content, variables, bin })
+        Ok(GateFolder { folder, content, variables, bin, unmarked: None })
+    }
+
+    fn unmarked(mut self) -> GateFolder {
+        self.unmarked = stamp_of(self.folder.path());
+        self
     }
 
     fn restore(&self, old: OldFiles) -> io::Result<()> {
@@ -248,9 +270,9 @@ impl GateFolder {
         self.bin.as_deref()
     }
 
-    /// Says whether the contract asked git for anything.
+    /// Says whether the contract asked git for anything. Code under test may have taken the mark away, which its folder shows.
     pub(crate) fn has_asked_git(&self) -> bool {
-        self.path().join(ASKED).symlink_metadata().is_ok()
+        self.path().join(ASKED).symlink_metadata().is_ok() || stamp_of(self.path()) != self.unmarked
     }
 
     /// Returns the lock that everything which uses the folder has to hold.

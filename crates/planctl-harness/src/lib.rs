@@ -101,8 +101,8 @@ pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
 pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, list_files};
 pub use workspace::{
-    FolderIdentity, PLAN_BYTES_MAX, PlanFileLock, Workspace, WorkspaceLock, boot_id, create_plan, host_id,
-    read_plan, write_plan,
+    FolderIdentity, PLAN_BYTES_MAX, PlanFileLock, RepositoryIdentity, Workspace, WorkspaceLock, boot_id,
+    create_plan, host_id, read_plan, write_plan,
 };
 pub use worktree::{
     BranchWorktrees, Change, ChangeKind, Changes, Checkout, Conflict, Intact, Joined, Merged, NewWorktree,

@@ -1,5 +1,6 @@
 //! The workspace: which one it is, who may run gates in it, and its plan files.
 
+use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -14,6 +15,7 @@ use tempfile::NamedTempFile;
 
 use crate::beneath::{Unreadable, open_anywhere, read_capped};
 use crate::digest::digest_of;
+use crate::git::clean::GitFolders;
 use crate::git::git_top_level;
 
 /// The most bytes of a plan file (DESIGN 12).
@@ -120,6 +122,50 @@ impl FolderIdentity {
             return None;
         }
         Some(if path.is_symlink() { "a link" } else { "another folder" })
+    }
+}
+
+/// The identity of the git repository of a workspace, by which another one in its place is noticed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RepositoryIdentity {
+    own: FolderIdentity,
+    common: FolderIdentity,
+    /// Where links lead that stand in place of what git keeps.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    links: BTreeMap<String, String>,
+}
+
+impl RepositoryIdentity {
+    /// Looks which repository a folder lies in; `None` where it lies in none.
+    pub fn of(workspace: &Path) -> Option<RepositoryIdentity> {
+        let (folders, _) = GitFolders::find(workspace)?;
+        RepositoryIdentity::of_folders(&folders)
+    }
+
+    fn of_folders(folders: &GitFolders) -> Option<RepositoryIdentity> {
+        let identity = |folder: &Path| FolderIdentity::of(folder).ok();
+        let links = folders.links().map(|(name, target)| (name, target.to_string_lossy().into_owned()));
+        Some(RepositoryIdentity {
+            own: identity(&folders.own)?,
+            common: identity(&folders.common)?,
+            links: links.collect(),
+        })
+    }
+
+    /// Says in which way a folder lies in another repository than this one, or in one whose parts links lead elsewhere; `None`
+    /// where it is this one, or nobody on this host can tell.
+    pub fn replaced_at(&self, workspace: &Path) -> Option<String> {
+        let Some((folders, _)) = GitFolders::find(workspace) else {
+            return Some("lies in no repository".to_owned());
+        };
+        let is_other =
+            self.own.replaced_at(&folders.own).or_else(|| self.common.replaced_at(&folders.common));
+        if is_other.is_some() {
+            return Some(format!("lies in the repository {}", folders.own.display()));
+        }
+        let now = RepositoryIdentity::of_folders(&folders)?;
+        let (link, target) = now.links.iter().find(|(link, target)| self.links.get(*link) != Some(target))?;
+        Some(format!("has a link {} that leads to {target}", folders.common.join(link).display()))
     }
 }
 

@@ -5,6 +5,7 @@ mod branches;
 pub(crate) mod call;
 mod changes;
 mod commit;
+mod converted;
 mod merge;
 mod noted;
 mod objects;
@@ -125,6 +126,18 @@ pub enum WorktreeError {
         /// The remedy.
         help: String,
     },
+    /// Something else than the worktree's own branch, or another history, is checked out.
+    #[error("commit what was judged in {}: {found}", folder.display())]
+    LedElsewhere {
+        /// The worktree.
+        folder: PathBuf,
+        /// How it stands.
+        found: String,
+        /// Its own branch.
+        branch: String,
+        /// The commit that it began with.
+        base: String,
+    },
     /// Git refused.
     #[error("{what}: {said}")]
     Git {
@@ -172,6 +185,13 @@ impl WorktreeError {
                 )
             }
             WorktreeError::Forged { help, .. } => help.clone(),
+            WorktreeError::LedElsewhere { folder, branch, base, .. } => {
+                let git = format!("git -C {}", quoted(folder));
+                format!(
+                    "take what was judged as one commit on its branch: {git} symbolic-ref HEAD refs/heads/{branch} && {git} \
+                     reset --soft {base} && {git} add -A && {git} commit; then merge refs/heads/{branch}"
+                )
+            }
             WorktreeError::Git { .. } | WorktreeError::Io { .. } => return None,
         })
     }
@@ -416,7 +436,7 @@ impl Checkout {
         let from = (tip.status == 0).then_some(new.commit);
         git.write_branch(new.branch, from, Some(new.commit)).await?;
         add_worktree(&git, &common, new.path, arguments).await?;
-        blocking_in_place(|| keep(&common, new.path, new.branch))
+        blocking_in_place(|| keep(&common, new))
     }
 
     fn remove_folder(&self, path: &Path) -> Result<(), WorktreeError> {

@@ -95,6 +95,8 @@ pub struct Executor {
     pub(crate) masks: OnceLock<Masks>,
     /// Where contracts run; made at the first gate.
     pub(crate) runner: OnceLock<ContractRunner>,
+    /// Where the repositories are noted as they were when the run that is not part of another was taken up first.
+    pub(crate) repositories_noted: PathBuf,
 }
 
 impl Executor {

@@ -330,7 +330,8 @@ pub fn config_failure(error: &ConfigError) -> Failure {
         | ConfigError::Value { .. }
         | ConfigError::TrustDamaged { .. } => Exit::Configuration,
     };
-    let failure = Failure::new(exit, message);
+    let failure =
+        Failure { file: error.file().map(|file| Box::new(file.to_owned())), ..Failure::new(exit, message) };
     if let ConfigError::Exposed { path } = error {
         return failure.next(format!("chmod o-r {}", show::file_word(path)));
     }

@@ -1,6 +1,7 @@
 //! How a command ends: the exit codes of the whole tool, and failures that say what to type next (INTERFACE 2.4).
 
 use std::fmt::Display;
+use std::path::PathBuf;
 
 /// The answer of a command to the script that called it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -118,12 +119,14 @@ pub struct Failure {
     pub page_help: Option<String>,
     /// The command to type next.
     pub next: Option<String>,
+    /// The file that has to be mended, where it is a configuration.
+    pub file: Option<Box<PathBuf>>,
 }
 
 impl Failure {
     /// Makes a failure from what happened.
     pub fn new(exit: Exit, message: impl Display) -> Failure {
-        Failure { exit, message: message.to_string(), help: None, page_help: None, next: None }
+        Failure { exit, message: message.to_string(), help: None, page_help: None, next: None, file: None }
     }
 
     /// Makes a failure of something that was named and is not there.

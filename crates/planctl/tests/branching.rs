@@ -153,6 +153,42 @@ fn who_skips_a_conflict_is_told_what_is_dropped_and_the_run_says_so_at_its_end()
 }
 
 #[test]
+fn a_workspace_that_is_led_to_another_repository_is_not_worked_in() {
+    let fixture = repository();
+    let other = fixture.home().join("other");
+    git(&fixture.path(""), &["clone", "--quiet", ".", &other.to_string_lossy()]);
+    let before = git(&other, &["for-each-ref"]);
+    let kept = fixture.home().join("kept").display().to_string();
+    let evil =
+        format!("echo base > base.txt; mv .git {kept}; echo \"gitdir: {}/.git\" > .git", other.display());
+    let said = fixture.planctl(&run(&evil));
+    assert_eq!(said.code, 3, "{said:?}");
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]);
+    assert!(page.out.contains("other/.git, and did not where plan-1 was approved"), "{page:?}");
+    assert_eq!(git(&other, &["for-each-ref"]), before, "nothing of planctl is written there");
+    // Nor is one whose parts lead elsewhere.
+    std::fs::remove_file(fixture.path(".git")).unwrap();
+    std::fs::rename(&kept, fixture.path(".git")).unwrap();
+    let outside = fixture.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::os::unix::fs::symlink(&outside, fixture.path(".git/worktrees")).unwrap();
+    let answered = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "put back"]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    let held = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", WORK]);
+    assert_eq!(held.code, 3, "{held:?}");
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]);
+    assert!(page.out.contains(".git/worktrees that leads to"), "{page:?}");
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    // Once it is back, the run goes on.
+    std::fs::remove_file(fixture.path(".git/worktrees")).unwrap();
+    let answered = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "put back"]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    let done = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", WORK]);
+    assert_eq!(done.code, 0, "{done:?}");
+    is_clear(&fixture);
+}
+
+#[test]
 fn branches_in_worktrees_need_a_repository_and_say_so_before_anything_runs() {
     let fixture = Fixture::new();
     fixture.write("plan.dot", APART);

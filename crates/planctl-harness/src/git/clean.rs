@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings, is_conversion};
 use super::{git_common, git_folder, git_top_level};
 use crate::folder_content::FolderContent;
@@ -21,7 +23,7 @@ const LINKED: [&str; 8] =
 const UNCHECKED: [&str; 2] = ["commitGraph", "multiPackIndex"];
 
 /// Where a repository is: the folder of one checkout, and the one that it shares with its worktrees.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct GitFolders {
     /// `.git`, or what a `.git` file names.
     pub(crate) own: PathBuf,
@@ -36,6 +38,12 @@ impl GitFolders {
         Some((GitFolders::of(git_folder(&top)?)?, top))
     }
 
+    /// Returns the links among what a repository shares with its worktrees, each with its target.
+    pub(crate) fn links(&self) -> impl Iterator<Item = (String, PathBuf)> {
+        let named = LINKED.into_iter().chain(["refs/heads"]);
+        named.filter_map(|name| Some((name.to_owned(), std::fs::read_link(self.common.join(name)).ok()?)))
+    }
+
     /// Returns the folders of a repository by its own.
     pub(crate) fn of(own: PathBuf) -> Option<GitFolders> {
         let own = own.canonicalize().ok()?;
@@ -45,7 +53,7 @@ impl GitFolders {
 }
 
 /// Names the settings of a repository that are used.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RepositorySettings {
     settings: Vec<Setting>,
     ignored: Vec<u8>,

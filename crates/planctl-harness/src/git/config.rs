@@ -7,13 +7,15 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::beneath::{open_anywhere, read_capped};
 
 /// The most bytes of a configuration file or a list of ignored files that are read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// One setting, as `[section "subsection"] name = value`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Setting {
     /// In lower case.
     pub(crate) section: String,

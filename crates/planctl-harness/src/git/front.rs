@@ -11,9 +11,12 @@
 //!
 //! It is a script and no mode of planctl's own program, since a sandbox hides that program from contracts.
 
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
 
 use super::clean::{GitFolders, RepositorySettings, add_clean_repository};
 use super::newer::{NewerObjects, ObjectsBefore};
@@ -29,18 +32,19 @@ pub(crate) const ASKED: &str = "git/asked";
 const SCRIPT: &str = include_str!("front.sh");
 
 /// The repositories of a workspace, as they were when this was made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Repositories {
     before: Vec<RepositoryBefore>,
 }
 
 /// A repository as it was.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct RepositoryBefore {
     folders: GitFolders,
     settings: RepositorySettings,
     objects: ObjectsBefore,
     /// The newer objects that were the last ones to be what their names say. One change of that list is the only step.
+    #[serde(skip)]
     verified: Arc<Mutex<NewerObjects>>,
 }
 
@@ -55,6 +59,30 @@ impl Repositories {
         };
         let found = GitFolders::find(workspace).map(|(folders, _)| folders);
         Repositories { before: repositories(found).into_iter().map(noted).collect() }
+    }
+
+    /// Returns the repositories as they were when they were noted in a file, with those that are not in it as they are here;
+    /// notes all of them there. A process that takes a run up again knows by that what came since the run began.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub(crate) fn noted(self, file: &Path) -> io::Result<Repositories> {
+        let mut noted: Repositories = match std::fs::read(file) {
+            Ok(bytes) => serde_json::from_slice(&bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Repositories::default(),
+            Err(error) => return Err(error),
+        };
+        let known: Vec<PathBuf> = noted.before.iter().map(|known| known.folders.common.clone()).collect();
+        noted.before.extend(self.before.into_iter().filter(|own| !known.contains(&own.folders.common)));
+        if noted.before.len() > known.len() {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let mut next = tempfile::NamedTempFile::new_in(folder)?;
+            next.write_all(&serde_json::to_vec(&noted)?)?;
+            next.persist(file)?;
+        }
+        Ok(noted)
     }
 
     /// Lists the objects that came since and are not verified as they are, by git's own folder of a checkout of each repository.

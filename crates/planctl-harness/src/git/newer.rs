@@ -12,6 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::config::bytes_of;
 
 /// How many folders of objects may borrow from one another.
@@ -21,10 +23,10 @@ const BORROWED_MAX: usize = 16;
 type Identity = (u64, u64);
 
 /// The objects of a repository at a point in time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ObjectsBefore {
     /// When the newest of them was changed, in nanoseconds since 1970, by the clock of their file system.
-    since: i128,
+    since: i64,
     tops: Vec<PathBuf>,
     folders: BTreeMap<PathBuf, Identity>,
 }
@@ -39,14 +41,14 @@ pub(crate) struct NewerObjects {
     /// The folders from which the repository borrows objects by now, and did not.
     pub(crate) borrowed: Vec<PathBuf>,
     /// Their files, and when each was changed. Where a pack is gone, git reads what it passed over before.
-    stamps: Vec<(PathBuf, Identity, i128)>,
+    stamps: Vec<(PathBuf, Identity, i64)>,
 }
 
 impl ObjectsBefore {
     /// Notes what a repository has, by its common folder.
     pub(crate) fn snapshot(common: &Path) -> ObjectsBefore {
         let mut before =
-            ObjectsBefore { since: i128::MIN, tops: object_folders(common), folders: BTreeMap::new() };
+            ObjectsBefore { since: i64::MIN, tops: object_folders(common), folders: BTreeMap::new() };
         for top in before.tops.clone() {
             let within = names(&top).into_iter().map(|name| top.join(name)).collect::<Vec<_>>();
             for folder in within.into_iter().chain([top]) {
@@ -56,7 +58,7 @@ impl ObjectsBefore {
                 }
                 let files = names(&folder).into_iter().filter_map(|name| folder.join(name).metadata().ok());
                 let newest = files.filter(Metadata::is_file).map(|found| changed_at(&found)).max();
-                before.since = before.since.max(newest.unwrap_or(i128::MIN));
+                before.since = before.since.max(newest.unwrap_or(i64::MIN));
                 before.folders.insert(folder, identity(&found));
             }
         }
@@ -144,8 +146,8 @@ fn names(folder: &Path) -> Vec<std::ffi::OsString> {
 }
 
 /// Returns when the content, the name or the rights of a file last changed, in nanoseconds since 1970.
-fn changed_at(found: &Metadata) -> i128 {
-    i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec())
+fn changed_at(found: &Metadata) -> i64 {
+    found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())
 }
 
 fn identity(found: &Metadata) -> Identity {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::call::{Git, call, call_checked};
 use super::commit::identity;
+use super::converted::verify_conversions;
 use super::merge::{Conflict, Merged, conflicts, merge_open};
 use super::objects::verify_objects;
 use super::records::{add_worktree, records_below, remove_all, remove_file, remove_locks, remove_worktrees};
@@ -211,7 +212,9 @@ impl BranchWorktrees {
             // Of the files that git ignores the branch has those that its worker committed.
             git.with_index_of(&head).await?;
             let message = format!("branch {} of {}", branch + 1, self.name);
-            tips.push((*branch, self.record(&git, base, &format!("tip-{branch}"), &message).await?));
+            let tip = self.record(&git, base, &format!("tip-{branch}"), &message).await?;
+            verify_conversions(&git, &path, base, &tip).await?;
+            tips.push((*branch, tip));
         }
         Ok(tips)
     }

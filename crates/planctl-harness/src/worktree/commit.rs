@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::WorktreeError;
 use super::call::{Git, call_with_own_configuration};
-use super::noted::{made_of, own_folder};
+use super::converted::verify_conversions;
+use super::noted::{Made, made_of, own_folder};
 use super::objects::verify_objects;
 use super::records::remove_file;
 use crate::blocking::blocking_in_place;
@@ -50,8 +51,9 @@ pub async fn commit_all(
     message: &str,
 ) -> Result<Option<String>, WorktreeError> {
     let identity = identity(spawner, worktree).await?;
-    let (own, branch, head) = blocking_in_place(|| checked_out(worktree))?;
+    let (own, made, head) = blocking_in_place(|| checked_out(worktree))?;
     let mut git = Git::open(spawner, worktree)?;
+    git.refuse_other_history(worktree, &made, &head).await?;
     blocking_in_place(|| git.with_ignored_of(worktree))?;
     let index = git.with_index_of(&head).await?;
     git.add_all().await?;
@@ -61,7 +63,7 @@ pub async fn commit_all(
     }
     let words = ["commit-tree", &tree, "-p", &head, "-m", message].map(str::to_owned);
     let commit = git.call_checked(identity.into_iter().chain(words)).await?.text();
-    git.write_branch(&branch, Some(&head), Some(&commit)).await?;
+    git.write_branch(&made.branch, Some(&head), Some(&commit)).await?;
     // The worktree's own index would say otherwise that everything was changed back.
     blocking_in_place(|| {
         let (copy, own) = (own.join("index.planctl"), own.join("index"));
@@ -73,20 +75,34 @@ pub async fn commit_all(
     })
 }
 
-/// Returns git's own folder of a worktree, the branch that it has checked out, and the newest commit of that.
-fn checked_out(worktree: &Path) -> Result<(PathBuf, String, String), WorktreeError> {
-    let refused = |said: String| WorktreeError::Git { what: format!("commit {}", worktree.display()), said };
-    let own = own_folder(worktree)
-        .ok_or_else(|| refused("it does not belong to its repository any more".into()))?;
-    let (Some(branch), Some(head)) = (git_branch(worktree), git_head(worktree)) else {
-        return Err(refused("it has no branch checked out".into()));
+/// Returns git's own folder of a worktree, what was noted of it, and the newest commit of the branch that it has checked out, which
+/// is its own; one that planctl did not make has any.
+fn checked_out(worktree: &Path) -> Result<(PathBuf, Made, String), WorktreeError> {
+    let refused = |said: &str| WorktreeError::Git {
+        what: format!("commit {}", worktree.display()),
+        said: said.to_owned(),
     };
-    match made_of(worktree) {
-        Some(made) if made.branch != branch => {
-            Err(refused(format!("it has {branch} checked out and not {}", made.branch)))
-        }
-        Some(_) | None => Ok((own, branch, head)),
-    }
+    let own = own_folder(worktree).ok_or_else(|| refused("it does not belong to its repository any more"))?;
+    let (found, head) = (git_branch(worktree), git_head(worktree));
+    let Some(made) = made_of(worktree) else {
+        let (Some(branch), Some(base)) = (found, head) else {
+            return Err(refused("it has no branch checked out"));
+        };
+        return Ok((own, Made { common: PathBuf::new(), branch, base: base.clone() }, base));
+    };
+    let branch = &made.branch;
+    let found = match (found, head) {
+        (Some(found), Some(head)) if found == *branch => return Ok((own, made, head)),
+        (Some(found), _) if found == *branch => format!("its branch {branch} is gone"),
+        (Some(found), _) => format!("it has {found} checked out and not its branch {branch}"),
+        (None, _) => format!("it has a commit checked out and not its branch {branch}"),
+    };
+    Err(led_elsewhere(worktree, &made, found))
+}
+
+fn led_elsewhere(worktree: &Path, made: &Made, found: String) -> WorktreeError {
+    let (branch, base) = (made.branch.clone(), made.base.clone());
+    WorktreeError::LedElsewhere { folder: worktree.to_owned(), found, branch, base }
 }
 
 /// Refuses a worktree whose newest commit names a commit of a repository within it: nothing else has that one's files.
@@ -103,14 +119,17 @@ pub(super) async fn refuse_nested(spawner: &Spawner, worktree: &Path) -> Result<
     }
 }
 
-/// Refuses to let a person merge what a worktree holds, where that would not be the files that were judged: a commit has
-/// none of the files of a repository within, or git gives other content for an object that came since `base`.
+/// Refuses to let a person merge what a worktree holds, where that would not be the files that were judged: something else than its
+/// branch is checked out, or that one does not go on from `base`; a commit has none of the files of a repository within, or git
+/// gives other content for an object that came since `base`.
 ///
 /// # Errors
 ///
-/// [`WorktreeError::Nested`], [`WorktreeError::Forged`], and those of git.
+/// [`WorktreeError::LedElsewhere`], [`WorktreeError::Nested`], [`WorktreeError::Forged`], and those of git.
 pub async fn verify_result(spawner: &Spawner, worktree: &Path, base: &str) -> Result<(), WorktreeError> {
+    let (_, made, head) = blocking_in_place(|| checked_out(worktree))?;
     let mut git = Git::open(spawner, worktree)?;
+    git.refuse_other_history(worktree, &made, &head).await?;
     blocking_in_place(|| git.with_ignored_of(worktree))?;
     git.with_index_of("HEAD").await?;
     let nested = git.nested().await?;
@@ -119,7 +138,8 @@ pub async fn verify_result(spawner: &Spawner, worktree: &Path, base: &str) -> Re
     }
     git.add_all().await?;
     let tree = git.call_checked(["write-tree"]).await?.text();
-    verify_objects(&git, base, "HEAD", &tree).await
+    verify_objects(&git, base, "HEAD", &tree).await?;
+    verify_conversions(&git, worktree, base, &tree).await
 }
 
 fn nested_error(worktree: &Path, path: &[u8]) -> WorktreeError {
@@ -162,6 +182,21 @@ impl Git<'_> {
             self.call_checked_with(["update-index", "-z", "--index-info"], Input::Bytes(entries)).await?;
         }
         self.call_checked(["add", "--all"]).await.map(drop)
+    }
+
+    /// Refuses a branch that does not go on from the commit that it began with: where both sides take a file as an older commit has
+    /// it, a merge brings nothing of what was judged there.
+    async fn refuse_other_history(
+        &self,
+        worktree: &Path,
+        made: &Made,
+        head: &str,
+    ) -> Result<(), WorktreeError> {
+        if self.call(["merge-base", "--is-ancestor", &made.base, head]).await?.status == 0 {
+            return Ok(());
+        }
+        let found = format!("its branch {} does not go on from the commit that it began with", made.branch);
+        Err(led_elsewhere(worktree, made, found))
     }
 
     async fn nested(&self) -> Result<Nested, WorktreeError> {

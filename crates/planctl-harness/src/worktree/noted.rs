@@ -1,12 +1,12 @@
 //! Facts about a worktree as they were when planctl made it, noted beside it: its worker can write the repository's own lists and
 //! the worktree's `.git`, and would hide a judged file from the commit, or lead the commit elsewhere.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::WorktreeError;
 use super::records::remove_file;
+use super::{NewWorktree, WorktreeError};
 use crate::git::clean::GitFolders;
 use crate::git::config::bytes_of;
 use crate::git::git_folder;
@@ -17,6 +17,8 @@ pub(super) struct Made {
     pub(super) common: PathBuf,
     /// The branch that planctl checked out.
     pub(super) branch: String,
+    /// The commit that it began with.
+    pub(super) base: String,
 }
 
 /// Returns where the list of ignored files of a worktree is kept.
@@ -30,24 +32,25 @@ fn beside(worktree: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// Keeps what a repository ignores, by its common folder, and the branch, for a worktree of it.
-pub(super) fn keep(common: &Path, worktree: &Path, branch: &str) -> Result<(), WorktreeError> {
+/// Keeps what a repository ignores, by its common folder, for a worktree that is to be made of it, and that one's branch.
+pub(super) fn keep(common: &Path, new: &NewWorktree<'_>) -> Result<(), WorktreeError> {
     let write = |kept: PathBuf, bytes: &[u8]| {
         let io = |source| WorktreeError::Io { what: format!("write {}", kept.display()), source };
         std::fs::write(&kept, bytes).map_err(io)
     };
     let real = common.canonicalize().unwrap_or_else(|_| common.to_owned());
-    let made = [real.as_os_str().as_bytes(), b"\0", branch.as_bytes()].concat();
-    write(kept_of(worktree), &bytes_of(&common.join("info/exclude")))?;
-    write(beside(worktree, ".made"), &made)
+    let made = [real.as_os_str().as_bytes(), new.branch.as_bytes(), new.commit.as_bytes()].join(&b'\0');
+    write(kept_of(new.path), &bytes_of(&common.join("info/exclude")))?;
+    write(beside(new.path, ".made"), &made)
 }
 
 /// Returns what was noted of a worktree; nothing where planctl did not make it.
 pub(super) fn made_of(worktree: &Path) -> Option<Made> {
     let made = std::fs::read(beside(worktree, ".made")).ok()?;
-    let (common, branch) = made.split_at_checked(made.iter().position(|byte| *byte == 0)?)?;
-    let branch = String::from_utf8(branch.get(1..)?.to_vec()).ok()?;
-    Some(Made { common: OsString::from_vec(common.to_vec()).into(), branch })
+    let [common, branch, base] = made.split(|byte| *byte == 0).collect::<Vec<_>>()[..] else { return None };
+    let text = |part: &[u8]| String::from_utf8(part.to_vec()).ok();
+    let common = OsStr::from_bytes(common).into();
+    Some(Made { common, branch: text(branch)?, base: text(base)? })
 }
 
 /// Removes what was noted of a worktree.

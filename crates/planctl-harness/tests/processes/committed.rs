@@ -20,6 +20,7 @@ pub fn tests() -> Vec<libtest_mimic::Trial> {
         a_forged_object_is_found_before_a_person_is_told_to_merge,
         a_forged_object_comes_into_no_workspace,
         an_object_that_another_replaces_is_found,
+        code_that_an_attribute_keeps_out_of_the_commit_is_found,
     ]
 }
 
@@ -238,4 +239,37 @@ fn an_object_that_another_replaces_is_found() {
     std::fs::write(two.join("b.txt"), "b\n").unwrap();
     block_on(verify_result(&spawner(), &two, &place.head())).unwrap();
     block_on(merge_branch(&spawner(), &two, "planctl/one", "m")).unwrap();
+}
+
+fn code_that_an_attribute_keeps_out_of_the_commit_is_found() {
+    let name = "0123456789012345678901234567890123456789";
+    let honest = format!("# $Id: {name} $\r\necho hi\r\n");
+    for (attribute, text, is_kept) in [
+        ("ident", "true $Id: ; echo good; $\n", false),
+        ("ident eol=lf", &honest, true),
+        ("eol=crlf", "echo hi\n", true),
+    ] {
+        let place = Place::new();
+        let tree = place.made("one");
+        let attributes = format!("*.sh {attribute}\n");
+        std::fs::write(tree.join(".gitattributes"), &attributes).unwrap();
+        std::fs::write(tree.join("run.sh"), text).unwrap();
+        block_on(commit_all(&spawner(), &tree, "m")).unwrap().unwrap();
+        let verified = block_on(verify_result(&spawner(), &tree, &place.head()));
+        let base = block_on(place.branches().create_worktrees(1)).unwrap();
+        place.in_branch(0, ".gitattributes", &attributes);
+        place.in_branch(0, "run.sh", text);
+        let joined = block_on(place.branches().merge(&base, &[0]));
+        match is_kept {
+            true => {
+                verified.unwrap();
+                assert_eq!(joined.unwrap(), Joined::Merged { files: 2 }, "{attribute}");
+            }
+            false => {
+                assert_forged(&verified.unwrap_err(), "run.sh", attribute);
+                assert_forged(&joined.unwrap_err(), "run.sh", attribute);
+                assert!(!place.top().join("run.sh").exists());
+            }
+        }
+    }
 }

@@ -17,6 +17,7 @@ use crate::trials;
 pub fn tests() -> Vec<Trial> {
     trials![
         a10_an_object_that_a_worker_forged_is_believed_by_no_contract,
+        a10_objects_that_came_before_a_run_is_taken_up_again_are_compared_too,
         a10_a_folder_that_a_worker_prepared_long_before_is_looked_into,
         a10_objects_that_a_worker_makes_as_git_does_are_believed,
     ]
@@ -46,6 +47,9 @@ fn forge(place: &Place, object: &str, other: &str) -> PathBuf {
 fn assert_forged(runner: &ContractRunner, what: &str) {
     let said = nothing(runner, "git diff --quiet HEAD");
     assert!(said.contains("git would give other content") && said.contains(what), "{said}");
+    let said =
+        nothing(runner, "git diff --quiet HEAD && rm \"$(dirname \"$(command -v git)\")\"/../git/asked");
+    assert!(said.contains(what), "code under test takes the mark away: {said}");
     assert_eq!(exit_code(runner, "test -f a.txt"), 0, "a contract that asks git nothing is judged");
 }
 
@@ -75,6 +79,35 @@ fn a10_an_object_that_a_worker_forged_is_believed_by_no_contract() {
     std::fs::remove_file(&file).unwrap();
     place.git(&["diff", "--quiet", "HEAD"]);
     assert_forged(&runner, "pack-");
+}
+
+fn a10_objects_that_came_before_a_run_is_taken_up_again_are_compared_too() {
+    let place = Place::repository();
+    let noted = place.at("notes").join("noted.json");
+    let taken_up = || place.runner().with_repositories_noted(&noted).unwrap();
+    assert_eq!(exit_code(&taken_up(), "git diff --quiet HEAD"), 0);
+    let tree = place.git(&["rev-parse", "HEAD:tests"]);
+    place.write("tests/check.sh", "exit 0\n");
+    place.git(&["add", "tests"]);
+    let other = place.git(&["write-tree", "--prefix=tests/"]);
+    assert_eq!(exit_code(&taken_up(), "git diff --quiet HEAD"), 1, "the honest twin");
+    forge(&place, &tree, &other);
+    place.git(&["diff", "--quiet", "HEAD"]);
+    // planctl ended, and another one takes the run up.
+    assert_forged(&taken_up(), &tree);
+    // Of settings the same is known.
+    let place = Place::repository();
+    let noted = place.at("notes").join("noted.json");
+    let taken_up = || place.runner().with_repositories_noted(&noted).unwrap();
+    drop(taken_up());
+    place.write("new.txt", "new\n");
+    std::fs::write(place.work().join(".git/info/exclude"), "new.txt\n").unwrap();
+    assert_eq!(exit_code(&taken_up(), "test -z \"$(git status --porcelain)\""), 1);
+    std::fs::write(&noted, "{").unwrap();
+    assert!(
+        place.runner().with_repositories_noted(&noted).is_err(),
+        "notes that can't be read are not made anew"
+    );
 }
 
 fn a10_a_folder_that_a_worker_prepared_long_before_is_looked_into() {

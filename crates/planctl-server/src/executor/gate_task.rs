@@ -135,8 +135,8 @@ impl Executor {
         let runner = if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
         let (baseline, _held) = self.baseline(claimed).await?;
         let gate = runner.evaluate(gated.contract, &Arc::new(baseline), watch, &mut cancel).await;
-        // One that was replaced meanwhile was judged in part, or not at all.
-        if let Some(what) = self.replaced_workspace_reason(&claimed.run_name) {
+        // One that was replaced, or led to another branch, meanwhile was judged in part, or not at all.
+        if let Some(what) = self.lost_place_reason(claimed) {
             return nothing(Inconclusive::Unstable { what });
         }
         self.note_by_products(claimed, gate.made);
@@ -186,8 +186,16 @@ impl Executor {
             .map_err(|refused| refused.to_string())?
             .with_isolation(self.isolation(&workspace.to_string_lossy()))
             .with_limits(self.settings.contract_limits);
-        // A branch's own folder is made after the work began, and its worker can write the repository's settings.
-        let runner = known.into_iter().fold(runner, ContractRunner::with_repositories_of);
+        let runner = match known {
+            // A branch's own folder is made after the work began, and its worker can write the repository's settings.
+            Some(known) => runner.with_repositories_of(known),
+            None => {
+                let file = &self.repositories_noted;
+                let noted = brief_file_work(|| runner.with_repositories_noted(file));
+                noted
+                    .map_err(|error| format!("the notes of its repositories, {}: {error}", file.display()))?
+            }
+        };
         Ok(if is_own { self.runner.get_or_init(|| runner).clone() } else { runner })
     }
 

@@ -35,14 +35,22 @@ impl Executor {
         lost.or_else(|| folder_problem(&self.settings.folder, &claimed.workspace))
     }
 
-    /// Says that another folder stands in place of the workspace, which nobody approved anything in.
-    pub(super) fn replaced_workspace_reason(&self, run: &str) -> Option<String> {
-        let home = self.settings.home.as_ref()?;
-        let what = brief_file_work(|| home.replaced_at(Path::new(&self.home)))?;
+    /// Says that another folder, or another repository, stands in place of the workspace, which nobody approved anything in.
+    fn replaced_workspace_reason(&self, run: &str) -> Option<String> {
+        let path = Path::new(&self.home);
         let (home, plan) = (shell_word(&self.home), shell_word(&self.plan));
+        let then =
+            format!("put it back, or, where you mean this one, approve {plan} there; then answer retry");
+        let other = self.settings.home.as_ref().and_then(|known| known.replaced_at(path));
+        if let Some(what) = other {
+            return Some(format!(
+                "the workspace {home} in which {run} was approved: {what} stands there now; {then}"
+            ));
+        }
+        let what = self.settings.repository.as_ref().and_then(|known| known.replaced_at(path))?;
         Some(format!(
-            "the workspace {home} in which {run} was approved: {what} stands there now; put it back, or, where you mean \
-             this one, approve {plan} there; then answer retry"
+            "the workspace {home} {what}, and did not where {run} was approved: git would say what nobody judged, and keep there \
+             what is; {then}"
         ))
     }
 

@@ -16,6 +16,7 @@ use crate::runs::plan_file::within_folder;
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::is_mover;
 use crate::workspaces::baselines::baseline_of;
+use crate::workspaces::checkpoints::repositories_noted_in;
 use crate::workspaces::neighbours::{NEIGHBOURS_MAX, neighbours};
 
 impl ServerNode {
@@ -40,7 +41,7 @@ impl ServerNode {
         self.refuse_changed_settings(row.id, &row.name, &row.settings).await?;
         let settings = RunSettings::of(row)?;
         settings.protect_scripts(&mut approved);
-        let marked_plans = self.marked_plans(row).await?;
+        let (marked_plans, top) = self.marked_plans(row).await?;
         let plans = marked_plans.keys().chain(settings.sub_plans.keys());
         for plan in plans.filter_map(|plan| within_folder(&settings.folder, plan)) {
             approved.note_plan(plan);
@@ -81,6 +82,7 @@ impl ServerNode {
             secrets: self.secrets(),
             masks: std::sync::OnceLock::new(),
             runner: std::sync::OnceLock::new(),
+            repositories_noted: repositories_noted_in(self.state_dir(), top),
         };
         // Notes the state of the workspace's repositories before any work; the gate reports a variable that is refused.
         executor.runner(&executor.workspace).ok();
@@ -109,15 +111,16 @@ impl ServerNode {
         }))
     }
 
-    /// Returns the plans in whose files the state of a run is marked, with the run of each.
-    async fn marked_plans(&self, row: &RunRow) -> Result<BTreeMap<String, RunId>, ServiceError> {
+    /// Returns the plans in whose files the state of a run is marked, with the run of each; and the run that is around all of them.
+    async fn marked_plans(&self, row: &RunRow) -> Result<(BTreeMap<String, RunId>, RunId), ServiceError> {
         let mut plans = BTreeMap::from([(row.plan_path.clone(), row.id)]);
-        let mut around = row.around.as_ref().map(|around| around.run);
+        let (mut top, mut around) = (row.id, row.around.as_ref().map(|around| around.run));
         while let Some(run) = around {
             let row = self.store.run(run).await?;
+            top = run;
             around = row.around.as_ref().map(|around| around.run);
             plans.insert(row.plan_path, row.id);
         }
-        Ok(plans)
+        Ok((plans, top))
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use planctl_api::Next;
 use planctl_api::wire::Decided;
 use planctl_engine::{Actor, Answer, Decision, Digest, End, RunId, RunStatus, changed_nodes};
-use planctl_harness::{FolderIdentity, blocking_in_place};
+use planctl_harness::{FolderIdentity, RepositoryIdentity, blocking_in_place};
 use planctl_store::{Approval, Plan, RunRow, StoreError};
 
 use crate::node::services::{ServiceError, Services};
@@ -127,12 +127,13 @@ impl Services {
         // The sealed scripts stay, even if the files have changed, unless other agents serve the run.
         pinned.scripts.clone_from(&kept.scripts);
         // A new approval is for the folder that is there at that time.
-        let home = self
-            .caller
-            .workspace
-            .as_ref()
-            .and_then(|workspace| blocking_in_place(|| FolderIdentity::of(workspace)).ok());
+        let workspace = self.caller.workspace.as_deref();
+        let home = workspace.and_then(|workspace| blocking_in_place(|| FolderIdentity::of(workspace)).ok());
         pinned.home = home.or(kept.home.clone());
+        pinned.repository = match workspace {
+            Some(workspace) => blocking_in_place(|| RepositoryIdentity::of(workspace)),
+            None => kept.repository.clone(),
+        };
         if !pinned.agents().eq(kept.agents()) {
             let place = PathBuf::from(self.store.run(run).await?.present_folder());
             pinned = pinned.with_scripts_of(&place)?;

@@ -54,6 +54,12 @@ impl Services {
         if !is_submitted {
             self.server_node.draw_marks_if_possible(run).await;
         }
+        // A daemon looks after what ended runs leave by itself.
+        if self.server_node.daemon().is_none()
+            && let Err(error) = self.server_node.clear_up(run).await
+        {
+            tracing::warn!(%error, run.id = %run, "what the run leaves was not looked at");
+        }
         Ok(applied)
     }
 

@@ -7,7 +7,7 @@ use planctl_api::wire::calls::{Approving, ResumeCall, Start};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, WorkspaceMode};
 use planctl_engine::{Actor, Answer, Decision, Digest, End, Graph, RunId, RunStatus, Tier};
-use planctl_harness::{FolderIdentity, Permissions, Program, blocking_in_place};
+use planctl_harness::{FolderIdentity, Permissions, Program, RepositoryIdentity, blocking_in_place};
 use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
 use crate::node::services::{ServiceError, Services};
@@ -135,6 +135,7 @@ impl Services {
             shown,
             auto_answer: start.auto_answer,
             home: blocking_in_place(|| FolderIdentity::of(&place)).ok(),
+            repository: blocking_in_place(|| RepositoryIdentity::of(&place)),
             ..RunSettings::new(&self.caller.config, start.worker.clone(), isolation)
                 .with_scripts_of(&place)?
         };

@@ -7,7 +7,8 @@ use std::time::Duration;
 use planctl_engine::{AgentSaid, Digest, Role, RunId, Tier, Usage};
 use planctl_glob::Glob;
 use planctl_harness::{
-    Baseline, FolderIdentity, Inherited, Masks, PermissionMode, Permissions, Reach, ResourceLimits,
+    Baseline, FolderIdentity, Inherited, Masks, PermissionMode, Permissions, Reach, RepositoryIdentity,
+    ResourceLimits,
 };
 use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -83,6 +84,9 @@ pub struct RunSettings {
     /// Which folder the workspace was when the run was started or approved anew; in another one nothing of it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<FolderIdentity>,
+    /// Which git repository that was in then; where another one stands in its place, nothing of it runs, either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryIdentity>,
     /// The agent that serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
@@ -182,6 +186,7 @@ impl RunSettings {
             shown: None,
             scripts: None,
             home: None,
+            repository: None,
             otherwise: None,
         }
     }

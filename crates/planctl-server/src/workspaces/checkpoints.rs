@@ -1,4 +1,4 @@
-//! The snapshots that checkpoints of runs keep: their place, and their removal.
+//! The snapshots that checkpoints of runs keep, and the notes of the repositories that runs found: their place, and their removal.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,11 @@ pub(crate) fn kept_in(state_dir: &Path, run: RunId, graph: &Graph, node: &NodeId
         None => String::new(),
     };
     folder_of(state_dir).join(format!("{run}{own}"))
+}
+
+/// Returns where the repositories are noted as they were when a run was taken up first.
+pub(crate) fn repositories_noted_in(state_dir: &Path, run: RunId) -> PathBuf {
+    folder_of(state_dir).join(format!("{run}.repositories")).join("noted.json")
 }
 
 fn folder_of(state_dir: &Path) -> PathBuf {

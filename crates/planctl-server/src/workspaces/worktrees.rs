@@ -361,27 +361,29 @@ impl ServerNode {
     ) -> Result<WorktreeResult, ServiceError> {
         let root = Path::new(&worktree.root);
         let mut result = WorktreeResult::default();
-        if blocking_in_place(|| worktree_intact(root)) != Intact::Yes {
+        let is_done = end == End::Done;
+        if let Some(what) = blocking_in_place(|| lost_words(worktree)) {
+            result.trouble = Some(what).filter(|_| is_done);
             return Ok(result);
         }
-        if end == End::Done && RunSettings::of(run)?.commits == Commits::Commit {
+        let mut refused = None;
+        if is_done && RunSettings::of(run)?.commits == Commits::Commit {
             let message = format!("{}: {}", run.name, run.plan_path);
-            if let Err(error) = commit_all(alone, root, &message).await {
-                tracing::warn!(%error, run.name = %run.name, "the result was not committed");
-            }
+            refused = commit_all(alone, root, &message).await.err();
         }
         match uncommitted(alone, root).await {
             Ok(changes) => {
                 result.commit = blocking_in_place(|| git_head(root));
                 result.uncommitted = Some(changes.len());
             }
-            Err(error) => tracing::warn!(%error, run.name = %run.name, "the worktree was not looked at"),
+            Err(error) => refused = refused.or(Some(error)),
         }
-        if end == End::Done
-            && let Err(error) = verify_result(alone, root, &worktree.base).await
-        {
+        if is_done && let Err(error) = verify_result(alone, root, &worktree.base).await {
+            refused = Some(error);
+        }
+        if let Some(error) = refused {
             tracing::warn!(%error, run.name = %run.name, "the result should not be merged");
-            result.trouble = Some(could_not(&error));
+            result.trouble = Some(could_not(&error)).filter(|_| is_done);
         }
         Ok(result)
     }
@@ -420,25 +422,28 @@ impl ServerNode {
 
 /// Says what a person can do about a worktree in which no step can work any more; `None` where it is whole.
 pub(crate) fn lost_worktree_help(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
-    let root = shell_word(&worktree.root);
-    let what = match worktree_intact(Path::new(&worktree.root)) {
+    let (root, branch) = (shell_word(&worktree.root), &worktree.branch);
+    let found = worktree_intact(Path::new(&worktree.root));
+    let help = match found {
         Intact::Yes => return other_branch(worktree),
-        Intact::NoFolder => "is not there any more",
-        Intact::Detached => "no longer belongs to its repository",
-        Intact::NoBranch => {
-            return Some(format!(
-                "the worktree {root} has lost its branch {branch}; bring it back: git -C {root} update-ref \
-                 refs/heads/{branch} COMMIT, then answer retry; or cancel the run",
-                branch = worktree.branch,
-            ));
-        }
+        Intact::NoFolder | Intact::Detached => format!(
+            "what was committed on its branch can be had again: git -C {} worktree add --force {root} {branch}",
+            shell_word(workspace)
+        ),
+        Intact::NoBranch => format!("bring it back: git -C {root} update-ref refs/heads/{branch} COMMIT"),
     };
-    Some(format!(
-        "the worktree {root} {what}; what was committed on its branch can be had again: git -C {workspace} worktree add \
-         --force {root} {branch}, then answer retry; or cancel the run",
-        workspace = shell_word(workspace),
-        branch = worktree.branch,
-    ))
+    Some(format!("{}; {help}, then answer retry; or cancel the run", lost_words(worktree)?))
+}
+
+/// Says in which way a worktree is not whole.
+fn lost_words(worktree: &WorktreeRow) -> Option<String> {
+    let what = match worktree_intact(Path::new(&worktree.root)) {
+        Intact::Yes => return None,
+        Intact::NoFolder => "is not there any more".to_owned(),
+        Intact::Detached => "no longer belongs to its repository".to_owned(),
+        Intact::NoBranch => format!("has lost its branch {}", worktree.branch),
+    };
+    Some(format!("the worktree {} {what}", shell_word(&worktree.root)))
 }
 
 /// Returns a message if a worktree has something else checked out than its branch: the judged files would not be the files

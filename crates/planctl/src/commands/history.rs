@@ -6,6 +6,7 @@ use planctl_api::wire::{
 use planctl_view::Form;
 
 use super::Context;
+use super::run::end::trouble_line;
 use super::run::until_stopped;
 use super::standing::next_of;
 use super::work::waiting_line;
@@ -25,8 +26,9 @@ pub async fn newest(context: &Context, run: &str, count: usize) -> Answer {
     let printer = Printer::of(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    let began = client.status(handle).await?.started_at;
-    printer.print(&client.newest_events(handle, count).await?, began.as_deref())?;
+    let view = client.status(handle).await?;
+    printer.print(&client.newest_events(handle, count).await?, view.started_at.as_deref())?;
+    view.worktree.as_ref().and_then(trouble_line).iter().for_each(|told| context.say(told));
     Ok(Exit::Yes)
 }
 
@@ -37,7 +39,7 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
     let handle = client.find(run).await?;
     let mut since = since;
     let mut stop = Stop::listen()?;
-    let mut began = None;
+    let (mut began, mut trouble) = (None, None);
     loop {
         // Each call may have to wait for a daemon that does not answer, and a person for none of them.
         let look = async {
@@ -51,12 +53,16 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
             Err(exit) => return Ok(exit),
         };
         began = began.or_else(|| view.as_ref().and_then(|view| view.started_at.clone()));
+        if let Some(view) = &view {
+            trouble = view.worktree.as_ref().and_then(trouble_line);
+        }
         printer.print(&lines, began.as_deref())?;
         if let Some(last) = lines.last() {
             since = last.seq;
             continue;
         }
         if !follow || view.is_some_and(|view| view.state.is_over()) {
+            trouble.iter().for_each(|told| context.say(told));
             return Ok(Exit::Yes);
         }
         show::flush()?;

@@ -257,6 +257,72 @@ fn hole_10_what_is_merged_is_what_was_judged_whatever_a_worker_does_to_branches(
     assert!(format!("{page:?}").contains(&next), "{page:?}");
 }
 
+#[test]
+fn code_under_test_leads_the_worktree_to_no_other_branch() {
+    let fixture = repository();
+    let text = plan("Fix", "10k tokens", &[("Write", "bash work.sh && grep -q good out.txt", "abort")]);
+    fixture.write("fix.md", &text.replace("**contract:**", "**changes:** work.sh\n\n**contract:**"));
+    commit(&fixture);
+    let before = git(&fixture.path(""), &["rev-parse", "HEAD"]);
+    let branch = git(&fixture.path(""), &["symbolic-ref", "HEAD"]);
+    let evil = format!(
+        "echo good > out.txt; echo 'git symbolic-ref HEAD {branch}' > work.sh; echo 'exit 0' >> work.sh"
+    );
+    let said = fixture.planctl(&run("fix.md", &evil));
+    assert_eq!(said.code, 3, "{said:?}");
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]);
+    assert!(page.out.contains("checked out and not its branch planctl/fix-1-"), "{page:?}");
+    assert_eq!(git(&fixture.path(""), &["rev-parse", "HEAD"]), before);
+}
+
+#[test]
+fn a_result_that_is_not_on_its_branch_is_told_where_the_run_ends_with_what_to_type() {
+    // Moves that come once nothing is judged any more: a person's answer ends the run.
+    for (moved, told) in [
+        ("git checkout -q --detach", "it has a commit checked out and not its branch planctl/fix-1-"),
+        ("git reset -q --soft HEAD~1", "does not go on from the commit that it began with"),
+        ("rm .git", "no longer belongs to its repository"),
+    ] {
+        let fixture = repository();
+        fixture.write("planctl.toml", "[workspace]\nmode = \"worktree\"\ngit = \"commit\"\n");
+        commit(&fixture);
+        assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+        fixture.write("later.txt", "later\n");
+        commit(&fixture);
+        let text = plan("Fix", "10k tokens", &[("Write", "grep -q good out.txt", "abort")]);
+        fixture.write("fix.md", &text.replace("**on_fail:** abort", "**on_fail:** escalate"));
+        commit(&fixture);
+        let held = fixture.planctl(&run("fix.md", "echo bad > out.txt"));
+        assert_eq!(held.code, 3, "{held:?}");
+        let tree = tree_of(&fixture.status());
+        let typed = Command::new("bash").args(["-ec", moved]).current_dir(&tree).output().unwrap();
+        assert!(typed.status.success(), "{moved}: {typed:?}");
+        let waived = fixture.planctl(&["approvals", "waive", &fixture.ask(), "--note", "good enough"]);
+        assert_eq!(waived.code, 0, "{waived:?}");
+        let page = fixture.planctl(&["plan", "status", "@last"]);
+        assert!(page.out.contains("not to be merged: ") && page.out.contains(told), "{moved}: {page:?}");
+        assert!(!format!("{page:?}").contains("next: git"), "{moved}: {page:?}");
+        let history = fixture.planctl(&["events", "@last"]);
+        assert!(history.err.contains("not to be merged: ") && history.err.contains(told), "{history:?}");
+        let trouble = fixture.status()["worktree"]["trouble"].as_str().unwrap_or_default().to_owned();
+        assert!(trouble.contains(told), "{moved}: {trouble}");
+        // The commands that it names bring the files that were judged.
+        let Some((_, mend)) = trouble.split_once("on its branch: ") else { continue };
+        let (mend, branch) = mend.split_once("; then merge ").unwrap();
+        let mend = format!("{mend} -qm mended");
+        let typed = Command::new("bash")
+            .args(["-ec", &mend])
+            .current_dir(fixture.path(""))
+            .envs([("GIT_AUTHOR_NAME", "t"), ("GIT_AUTHOR_EMAIL", "t@x")])
+            .envs([("GIT_COMMITTER_NAME", "t"), ("GIT_COMMITTER_EMAIL", "t@x")])
+            .output()
+            .unwrap();
+        assert!(typed.status.success(), "{mend}: {typed:?}");
+        assert_eq!(git(&fixture.path(""), &["diff", "--name-only", "HEAD", branch]), "out.txt");
+        git(&fixture.path(""), &["merge-base", "--is-ancestor", "HEAD", branch]);
+    }
+}
+
 /// Runs a plan in a worktree whose result is committed, and returns what was said and the worktree.
 fn committed(fixture: &Fixture, exec: &str) -> (crate::fixture::Said, PathBuf) {
     fixture.write("planctl.toml", "[workspace]\nmode = \"worktree\"\ngit = \"commit\"\n");

@@ -140,10 +140,7 @@ impl Hook {
 
     /// Sends a session back to a configuration of its workspace that can't be read: it may have written it.
     fn send_back_to_mend(&self, failure: &Failure) -> Option<Reply> {
-        let is_of_workspace = failure.message.contains(&*self.workspace.to_string_lossy());
-        if failure.exit != Exit::Configuration || !is_of_workspace {
-            return None;
-        }
+        failure.file.as_ref().filter(|file| file.starts_with(&self.workspace))?;
         self.count_sent_back().ok().filter(|count| *count <= SENT_BACK_MAX)?;
         let text = format!("Not done: {}\nMend it, so that the contract can run.", failure.message);
         self.note_sent(&text).ok()?;

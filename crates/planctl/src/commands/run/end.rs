@@ -103,13 +103,14 @@ pub fn worktree_line(worktree: &WorktreeView) -> String {
         (false, None) => String::new(),
     };
     let mut line = format!("worktree {path} · branch {branch}{state}");
-    if let Some(trouble) = worktree.trouble.as_ref().filter(|_| !worktree.is_removed) {
-        line.push_str(&format!(
-            "\n  {}",
-            styled(show::CARE, &format!("not to be merged: {}", show::safe(trouble)))
-        ));
-    }
+    line.extend(trouble_line(worktree).map(|told| format!("\n  {told}")));
     line
+}
+
+/// Says why a person should not merge the work of a run.
+pub fn trouble_line(worktree: &WorktreeView) -> Option<String> {
+    let trouble = worktree.trouble.as_ref().filter(|_| !worktree.is_removed)?;
+    Some(styled(show::CARE, &format!("not to be merged: {}", show::safe(trouble))))
 }
 
 /// Says in one line how a run ended, or where it stands.
