@@ -353,6 +353,7 @@ const FENCES: &[Fence] = &[
     Fence { function: CLAIM, check: "for update skip locked", instead: "for update", test: "fences::a_claim_passes_over_what_another_one_is_about_to_claim" },
     Fence { function: CLAIM, check: "for update skip locked", instead: "", test: "fences::a_claim_passes_over_what_another_one_is_about_to_claim" },
     Fence { function: CLAIM, check: "and i.run <> all(revoked)", instead: "", test: "withdrawn::the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back" },
+    Fence { function: CLAIM, check: "    revoked := array(select i.run from items i where i.state = 'withdrawn');", instead: "", test: "withdrawn::a_claim_that_began_before_work_was_taken_back_waits_for_its_holder_too" },
     Fence { function: CLAIM, check: "perform planctl_take_locks(candidate.locks, candidate.run, candidate.node);", instead: "null;", test: "queue::a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it" },
     Fence { function: CLAIM, check: "and i.available_at <= clock_timestamp()", instead: "", test: "fences::a_claim_looks_only_at_items_that_are_due_and_on_its_host" },
     Fence { function: CLAIM, check: "and i.home = on_host", instead: "", test: "fences::a_claim_looks_only_at_items_that_are_due_and_on_its_host" },

@@ -105,19 +105,29 @@ async fn a_claim_while_its_cancellation_is_written_keeps_the_workspace() {
     world.assert_sound(first).await;
 }
 
-/// A run of one step that stood still for too long while somebody worked, so that a person was asked.
-async fn stale(graph: Graph) -> (World, planctl_store::RunRow, planctl_store::Claimed) {
+/// A run of one step that somebody works on, and that stands still for too long.
+async fn still(graph: Graph) -> (World, planctl_store::RunRow, planctl_store::Claimed) {
     let mut parts = GraphParts::from(graph);
     parts.limits.stale_after = Some(Duration::from_micros(1));
     let world = world_of(Graph::new(parts).unwrap()).await;
     let run = world.begun().await;
     let work = world.claim_for(run.id, "slow", LONG).await.unwrap();
+    (world, run, work)
+}
+
+/// Takes the work of such a run back, so that a person is asked.
+async fn taken_back(world: &World, run: RunId) {
     let due = loop {
         if let Some(Ok(due)) = world.store.due_timers(&[], 1).await.unwrap().pop() {
             break due;
         }
     };
-    world.store.apply(run.id, &due.event(), &Proof::Clock, None).await.unwrap();
+    world.store.apply(run, &due.event(), &Proof::Clock, None).await.unwrap();
+}
+
+async fn stale(graph: Graph) -> (World, planctl_store::RunRow, planctl_store::Claimed) {
+    let (world, run, work) = still(graph).await;
+    taken_back(&world, run.id).await;
     (world, run, work)
 }
 
@@ -141,6 +151,25 @@ async fn the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back() {
     let next = world.claim(run.id, "next").await.unwrap();
     assert_eq!(next.item.at.attempt, work.item.at.attempt.next());
     world.store.apply(run.id, &released(&next.item.at), &next.proof(), None).await.unwrap();
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_claim_that_began_before_work_was_taken_back_waits_for_its_holder_too() {
+    let (world, run, work) = still(linear(1)).await;
+    let (mut holder, mut aside) = (world.aside().await, world.aside().await);
+    // A claim looks for revoked holders, and then whether its claimant is paused: there it stops.
+    sqlx::query("begin").execute(&mut holder).await.unwrap();
+    sqlx::query("lock table workers in access exclusive mode").execute(&mut holder).await.unwrap();
+    let (early, ()) = tokio::join!(world.claim(run.id, "next"), async {
+        await_lock(&mut aside).await;
+        taken_back(&world, run.id).await;
+        answered(&world, run.id, Answer::Retry).await;
+        sqlx::query("rollback").execute(&mut holder).await.unwrap();
+    });
+    assert!(early.is_none(), "the holder of the attempt before is at work");
+    world.store.acknowledge(&work).await.unwrap();
+    assert!(world.claim(run.id, "next").await.is_some());
     world.assert_sound(run.id).await;
 }
 
