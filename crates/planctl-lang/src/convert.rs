@@ -56,14 +56,14 @@ pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Co
     let errors = errors(source);
     if Language::of(source.path()).is_some() {
         let graph = to_graph(source, workflow).ok();
-        return Plan { errors, ..of_explicit(source, workflow, graph, to) }.written(to);
+        return Plan { errors, ..of_explicit(source, workflow, graph, to) }.write_as(to);
     }
     let plan = read(source);
     let graph = plan.lowered();
     if to.is_none() {
         let (workflow, _) = of_plan(source, &plan.tree);
         let names = plan.workflow.nodes.iter().map(|node| (node.id.value.clone(), node.id.value.clone()));
-        return Plan { names: names.collect(), workflow, graph, lost: Vec::new(), errors }.written(to);
+        return Plan { names: names.collect(), workflow, graph, lost: Vec::new(), errors }.write_as(to);
     }
     let mut lost: Vec<String> =
         plan.workflow.templates.iter().map(|template| format!("the steps `{}`", template.id.value)).collect();
@@ -73,13 +73,13 @@ pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Co
     let workflow = of_markdown(&plan.workflow);
     let names = names(&workflow, to);
     let workflow = in_order(renamed(workflow, &names), &names);
-    Plan { workflow, graph, names, lost, errors }.written(to)
+    Plan { workflow, graph, names, lost, errors }.write_as(to)
 }
 
 /// Writes the graph that a run executes.
 pub fn convert_graph(graph: &Graph, to: Option<Language>) -> Converted {
     let source = Source::new("run.json", "");
-    of_explicit(&source, &of_graph(graph), Some(graph.clone()), to).written(to)
+    of_explicit(&source, &of_graph(graph), Some(graph.clone()), to).write_as(to)
 }
 
 fn of_explicit(source: &Source, workflow: &Workflow, graph: Option<Graph>, to: Option<Language>) -> Plan {
@@ -117,7 +117,7 @@ fn names(workflow: &Workflow, to: Option<Language>) -> BTreeMap<String, String> 
 }
 
 impl Plan {
-    fn written(self, to: Option<Language>) -> Converted {
+    fn write_as(self, to: Option<Language>) -> Converted {
         let (name, text, lost) = match to {
             None => {
                 let written = to_markdown(&self.workflow);
