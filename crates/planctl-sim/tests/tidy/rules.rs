@@ -1,6 +1,6 @@
 //! The rules for each file, each with its exceptions, each exception with its reason.
 
-use super::sources::{Source, all, top};
+use super::sources::{Source, all, texts, top};
 
 /// A place where a rule does not hold, and why.
 struct Exception {
@@ -26,7 +26,7 @@ const CLOCK_EXCEPTIONS: [Exception; 5] = [
     except("crates/planctl-server/src/clock.rs", "the one place"),
     except("crates/planctl-harness/src/", "deadlines of child processes, on the monotonic clock"),
     except("crates/planctl-store/src/cluster/", "waits for the private Postgres, on the monotonic clock"),
-    except("crates/planctl-store/src/connections.rs", "patience with an outage, on the monotonic clock"),
+    except("crates/planctl-store/src/connections.rs", "deadlines of an outage, on the monotonic clock"),
     except(
         "crates/planctl-store/src/server_clock.rs",
         "the age of the database's own time, on the monotonic clock",
@@ -124,6 +124,45 @@ const OWN_WORDS: [&str; 48] = [
     "tend",
     "tended",
     "told_time",
+];
+
+/// Words of that kind that are left nowhere: neither in tests and comments nor in pages, migrations and templates.
+const LOST_WORDS: [&str; 21] = [
+    "afterglow",
+    "bury",
+    "crew",
+    "farewell",
+    "furnish",
+    "overtaken",
+    "parted",
+    "parting",
+    "passage",
+    "passes_again",
+    "patience",
+    "rung",
+    "seat",
+    "setback",
+    "shelf",
+    "station",
+    "stranded_at",
+    "taken_back_to",
+    "tend",
+    "tended",
+    "told_time",
+];
+
+/// Where such a word stays.
+const LOST_WORD_EXCEPTIONS: [Exception; 10] = [
+    except("crates/planctl-sim/tests/tidy/rules.rs", "the lists themselves"),
+    except("docs/GLOSSARY.md", "it says which words are not used"),
+    except("crates/planctl-store/tests/store/earlier/", "statements of earlier versions, as they were"),
+    except("crates/planctl-store/tests/golden/", "histories of earlier versions, as they were"),
+    except("crates/planctl-lang/src/syntax/shell/programs/machines.rs", "a program is called so"),
+    except("crates/planctl-engine/src/event.rs", "histories have it in their events"),
+    except("crates/planctl-engine/src/effect.rs", "items have it as their purpose"),
+    except("crates/planctl-sim/src/coverage.rs", "it lists the events by their names"),
+    except("crates/planctl-sim/src/model/verbs.rs", "it says the purpose of an item as it is stored"),
+    except("crates/planctl-sim/src/tell.rs", "it says the purpose of an item as it is stored"),
 ];
 
 /// Names that say nothing where a type has them alone, though a variant may.
@@ -339,6 +378,31 @@ fn names_are_those_that_other_engineers_know() {
         own.map(|(line, name)| format!("{}:{line}: `{name}` is no word of the trade", source.path))
             .collect::<Vec<_>>()
     }));
+}
+
+#[test]
+fn words_that_nobody_else_knows_are_left_nowhere() {
+    let rust = all().iter().map(|source| (source.path.clone(), source.text.clone()));
+    let own = rust.chain(texts()).filter(|(path, _)| !is_excepted(&LOST_WORD_EXCEPTIONS, path));
+    report(own.flat_map(|(path, text)| {
+        let lines = text.lines().enumerate();
+        let found = lines.filter_map(|(line, text)| Some((line + 1, lost_word(text)?)));
+        found
+            .map(|(line, word)| format!("{path}:{line}: `{word}` is no word of the trade"))
+            .collect::<Vec<_>>()
+    }));
+}
+
+fn lost_word(line: &str) -> Option<&'static str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = line.split(|c| !is_part(c));
+    words.find_map(|word| LOST_WORDS.into_iter().find(|lost| word.eq_ignore_ascii_case(lost)))
+}
+
+#[test]
+fn words_are_found_whole_in_any_letters() {
+    assert_eq!(lost_word("-- The Crew's table."), Some("crew"));
+    assert_eq!(lost_word("a crewed_ship, unseated"), None);
 }
 
 #[test]
