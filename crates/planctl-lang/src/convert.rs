@@ -57,7 +57,7 @@ pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Co
     let errors = errors(source);
     if Language::of(source.path()).is_some() {
         let graph = to_graph(source, workflow).ok();
-        return Plan { errors, ..of_explicit(source, workflow, graph, to) }.written(to);
+        return Plan { errors, ..of_explicit(source, workflow, graph, to) }.write_as(to);
     }
     if to.is_none() {
         let text = source.text().to_owned();
@@ -74,13 +74,13 @@ pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Co
     let workflow = of_markdown(&plan.workflow);
     let names = names(&workflow, to);
     let workflow = in_order(renamed(workflow, &names), &names);
-    Plan { workflow, graph, names, lost, errors }.written(to)
+    Plan { workflow, graph, names, lost, errors }.write_as(to)
 }
 
 /// Writes the graph that a run executes.
 pub fn convert_graph(graph: &Graph, to: Option<Language>) -> Converted {
     let source = Source::new("run.json", "");
-    of_explicit(&source, &of_graph(graph), Some(graph.clone()), to).written(to)
+    of_explicit(&source, &of_graph(graph), Some(graph.clone()), to).write_as(to)
 }
 
 fn of_explicit(source: &Source, workflow: &Workflow, graph: Option<Graph>, to: Option<Language>) -> Plan {
@@ -126,7 +126,7 @@ fn names(workflow: &Workflow, to: Option<Language>) -> BTreeMap<String, String> 
 }
 
 impl Plan {
-    fn written(self, to: Option<Language>) -> Converted {
+    fn write_as(self, to: Option<Language>) -> Converted {
         let (name, text, lost) = match to {
             None => {
                 let written = to_markdown(&self.workflow);

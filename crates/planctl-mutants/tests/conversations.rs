@@ -278,7 +278,7 @@ const CAUGHT: [(Mutant, &str); 51] = [
             plan  f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
             approved
             -> clock admitted           f#1 to part
-            -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+            -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
             -> agent reported a#1       a#1 to harness
             -> agent reported b#1       b#1 to harness
             -> harness found b#1 exit 0  b#1 passed; b settled passed
@@ -292,7 +292,7 @@ const CAUGHT: [(Mutant, &str); 51] = [
             plan  f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
             approved
             -> clock admitted           f#1 to part
-            -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+            -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
             -> agent reported a#1       a#1 to harness
             -> agent reported b#1       b#1 to harness
             -> harness found b#1 exit 0  b#1 passed; b settled passed

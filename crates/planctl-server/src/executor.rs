@@ -167,12 +167,12 @@ impl Executor {
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
         let slot = Slot::for_one_run(stop);
-        let next = self.reported(claimed, said, &slot).await?;
+        let next = self.apply_report(claimed, said, &slot).await?;
         self.run_gates(next, &slot).await
     }
 
-    /// Says what came of the work on an item; returns what was claimed with it.
-    async fn reported(
+    /// Applies what came of the work on an item; returns what was claimed with it.
+    async fn apply_report(
         &self,
         claimed: &Claimed,
         said: AgentSaid,

@@ -202,7 +202,7 @@ fn counters_are_true(store: &Store) -> Result<(), String> {
         format!("settled steps are counted as {:?} and are {settled:?}", head.settled)
     })?;
     let mut attempts = 0;
-    // Branches that are parted or merged are numbered as well, and are nobody's attempt.
+    // Branches that are forked or merged are numbered as well, and are nobody's attempt.
     let is_attempt = |id: &NodeId| {
         graph.node(id).is_none_or(|node| !matches!(node.kind, NodeKind::Fork(_) | NodeKind::Join(_)))
     };

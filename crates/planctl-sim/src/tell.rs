@@ -44,7 +44,7 @@ pub fn event(event: &Event) -> String {
             }
             HarnessResult::Recorded { name } => format!("harness recorded{at} {name}"),
             HarnessResult::Restored => format!("harness restored{at}"),
-            HarnessResult::Forked { base } => format!("harness parted{at} {base}"),
+            HarnessResult::Forked { base } => format!("harness forked{at} {base}"),
             HarnessResult::Merged { files, .. } => format!("harness merged{at} {files}"),
             HarnessResult::Conflicted(conflict) => {
                 format!("harness conflicted{at} {}", conflict.files.join(" "))
@@ -122,7 +122,7 @@ pub fn fact(fact: &Fact) -> String {
         Fact::CheckpointSaved { node, .. } => format!("saved {node}"),
         Fact::CheckpointRestored { node } => format!("restored {node}"),
         Fact::BranchesJoined { node, met, failed } => format!("joined {node} {met} {failed}"),
-        Fact::BranchesForked { node, .. } => format!("parted {node}"),
+        Fact::BranchesForked { node, .. } => format!("forked {node}"),
         Fact::BranchesMerged { node, files } => format!("merged {node} {files}"),
         Fact::MergeConflicted { node, .. } => format!("conflicted {node}"),
         Fact::SubPlanBegan { node, .. } => format!("began {node}"),

@@ -75,7 +75,7 @@ async fn both_ways(database: &TestDatabase, name: &str, script: &Script) -> usiz
         assert!(lives < LIVES_MAX, "{name}: the run does not end");
         // Nothing but the database is left of the life before.
         let mut life = Life::new(connect(database).await, run, format!("{name}-life-{lives}"));
-        if !life.bury().await && !life.turn(script).await {
+        if !life.reap().await && !life.turn(script).await {
             break;
         }
     }

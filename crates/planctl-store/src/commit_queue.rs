@@ -78,7 +78,7 @@ impl CommitQueue {
     pub(crate) fn take_batch(&self) -> Option<(Vec<Queued>, Vec<Queued>)> {
         let mut queue = lock(&self.queue);
         let mut batch = BTreeMap::new();
-        let mut overtaken = Vec::new();
+        let mut conflicting = Vec::new();
         while batch.len() < BATCH_MAX
             && let Some(queued) = queue.queued.pop_front()
         {
@@ -86,10 +86,10 @@ impl CommitQueue {
                 Entry::Vacant(free) => {
                     free.insert(queued);
                 }
-                Entry::Occupied(_) => overtaken.push(queued),
+                Entry::Occupied(_) => conflicting.push(queued),
             }
         }
         queue.has_batcher = !batch.is_empty();
-        queue.has_batcher.then(|| (batch.into_values().collect(), overtaken))
+        queue.has_batcher.then(|| (batch.into_values().collect(), conflicting))
     }
 }

@@ -24,7 +24,7 @@ pub(crate) const HOLDS_TRACES: &str =
     "select holder = $2 and held_until > clock_timestamp() as holds from traced_hosts where host = $1";
 pub(crate) const LEAVE_TRACES: &str =
     "update traced_hosts set held_until = clock_timestamp() where host = $1 and holder = $2";
-/// The runs that ended since the mark, with a little patience: a transition that ended a run a moment earlier may have committed
+/// The runs that ended since the mark, or a moment before it: a transition that ended a run a moment earlier may have committed
 /// a moment later.
 macro_rules! ended_since_mark {
     () => {

@@ -77,7 +77,7 @@ impl<'a> AskScreen<'a> {
     fn raise_by(&self, part: &str, filled_in: &str) -> String {
         let is_new = self.draft.answer.is_empty();
         let short = self.page.shortfall.as_ref().filter(|short| is_new && short.part == part);
-        short.map_or_else(|| filled_in.to_owned(), |short| draw::raise_of(part, short.needed))
+        short.map_or_else(|| filled_in.to_owned(), |short| draw::form_amount(part, short.needed))
     }
 
     /// Returns the line of the failed contract's output that says what is wrong.

@@ -5,6 +5,7 @@ mod cut;
 use std::borrow::Borrow;
 use std::fmt::Display;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use planctl_api::wire::drafting::DraftingState;
 use planctl_api::wire::{
     AskView, AttemptView, BudgetView, DayBudgetView, DriftView, GateView, Health, RunState, RunSummary,
@@ -213,7 +214,7 @@ pub fn amount(part: &str, amount: &f64) -> String {
 }
 
 /// Writes an amount as a form takes it, where time is in minutes; it is rounded up.
-pub fn raise_of(part: &str, amount: f64) -> String {
+pub fn form_amount(part: &str, amount: f64) -> String {
     match part {
         "usd" => format!("{:.2}", (amount * 100.0).ceil() / 100.0),
         "seconds" => whole((amount / 60.0).ceil()).to_string(),
@@ -417,15 +418,11 @@ pub fn joined_key(key: &str, row: &str) -> String {
 
 /// Writes a text as a part of an address.
 pub fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
+    utf8_percent_encode(text, ENCODED).to_string()
 }
+
+/// All but the letters that RFC 3986 leaves as they are in every part of an address.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns the verdict of a gate as people say it.
 pub fn verdict(gate: &GateView) -> String {
@@ -494,7 +491,7 @@ mod tests {
     #[test]
     fn a_form_proposes_what_is_needed_and_never_less() {
         let proposed = [("usd", 0.301), ("tokens", 250.4), ("seconds", 61.0)];
-        assert_eq!(proposed.map(|(part, amount)| raise_of(part, amount)), ["0.31", "251", "2"]);
+        assert_eq!(proposed.map(|(part, amount)| form_amount(part, amount)), ["0.31", "251", "2"]);
         assert_eq!(amount("tokens", &1500.0), "1500 tokens");
     }
 

@@ -16,12 +16,12 @@ use crate::fixture::{Fixture, git};
 use rustix::process::Signal;
 
 /// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(180);
+const WAIT_MAX: Duration = Duration::from_secs(180);
 
 fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        assert!(begun.elapsed() < WAIT_MAX, "{what} does not come");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -30,7 +30,7 @@ use nemesis::{Daemon, Done, FAULTS};
 use planctl_config::Config;
 use planctl_server::database::Database;
 use serde_json::json;
-use workers::{Crew, Member};
+use workers::{Member, WorkerPool};
 
 /// Leases of the daemons' own work; short, so that what is lost goes on soon.
 const LEASE_SECONDS: u64 = 3;
@@ -84,13 +84,13 @@ fn plan(check: &Path, number: u32, steps: u32) -> String {
 }
 
 /// Starts the runs while the faults go on; returns their names by plan.
-fn start_runs(place: &Place, crew: &Crew) -> BTreeMap<u32, String> {
+fn start_runs(place: &Place, pool: &WorkerPool) -> BTreeMap<u32, String> {
     let check = place.path("chaos-check.sh");
     fs::write(&check, CHECK).unwrap();
     let start = |number| {
         let workspace = workers::workspace_of(&place.path("plans"), number);
         fs::create_dir_all(&workspace).unwrap();
-        let text = plan(&check, number, crew.scale.steps);
+        let text = plan(&check, number, pool.scale.steps);
         // Runs are told apart by their names here, and these count in each workspace.
         let file = format!("p{number}.md");
         fs::write(workspace.join(&file), &text).unwrap();
@@ -98,26 +98,26 @@ fn start_runs(place: &Place, crew: &Crew) -> BTreeMap<u32, String> {
             "plan": {"workspace": workspace, "path": file, "text": text},
             "start": {"approve": {}, "waits_for_workers": true},
         });
-        let started = crew.sockets.post("/v1/runs", &format!("start-{number}"), &body);
+        let started = pool.sockets.post("/v1/runs", &format!("start-{number}"), &body);
         // A client whose answer was lost with its daemon asks again, and the run may be over by then.
         assert!(["ready", "already_done"].contains(&started["started"].as_str().unwrap()), "{started}");
         (number, started["run"].as_str().unwrap().to_owned())
     };
-    (1..=crew.scale.plans).map(start).collect()
+    (1..=pool.scale.plans).map(start).collect()
 }
 
 /// Returns how many runs are in each state.
-fn states(crew: &Crew) -> BTreeMap<String, usize> {
+fn states(pool: &WorkerPool) -> BTreeMap<String, usize> {
     let mut states = BTreeMap::new();
-    let list = crew.sockets.get("/v1/runs?limit=500");
+    let list = pool.sockets.get("/v1/runs?limit=500");
     for run in list["runs"].as_array().unwrap() {
         *states.entry(run["state"].as_str().unwrap().to_owned()).or_default() += 1;
     }
     states
 }
 
-fn is_done(crew: &Crew, runs: &BTreeMap<u32, String>) -> bool {
-    states(crew).get("done").copied() == Some(runs.len())
+fn is_done(pool: &WorkerPool, runs: &BTreeMap<u32, String>) -> bool {
+    states(pool).get("done").copied() == Some(runs.len())
 }
 
 /// Lives one batch to its end, and checks everything that must be true then.
@@ -134,7 +134,7 @@ fn live(scale: Scale, seed: u64) -> Done {
     daemons.iter_mut().for_each(Daemon::hear_ready);
     let sockets = Sockets(names.map(|name| place.path(name).join("daemon.sock")).to_vec());
     let made = sockets.post("/v1/tokens", "token", &json!({"name": "chaos", "scope": "worker"}));
-    let crew = Crew {
+    let pool = WorkerPool {
         seed,
         sockets,
         token: made["secret"].as_str().unwrap().to_owned(),
@@ -148,19 +148,19 @@ fn live(scale: Scale, seed: u64) -> Done {
         repeated: AtomicUsize::new(0),
         scale,
     };
-    let (done, runs) = run_and_rage(&place, &mut daemons, &crew);
+    let (done, runs) = run_and_rage(&place, &mut daemons, &pool);
     daemons.into_iter().for_each(Daemon::leave);
-    prove(&place, &crew, &done, &runs);
+    prove(&place, &pool, &done, &runs);
     drop(database);
     place.await_quiet();
     eprintln!("seed {seed}: {:.0?}", began.elapsed());
     done
 }
 
-fn run_and_rage(place: &Place, daemons: &mut [Daemon], crew: &Crew) -> (Done, BTreeMap<u32, String>) {
+fn run_and_rage(place: &Place, daemons: &mut [Daemon], pool: &WorkerPool) -> (Done, BTreeMap<u32, String>) {
     let calm = AtomicBool::new(false);
     // Ends the waits of the others when a test panics.
-    struct Ends<'a>(&'a Crew, &'a AtomicBool);
+    struct Ends<'a>(&'a WorkerPool, &'a AtomicBool);
     impl Drop for Ends<'_> {
         fn drop(&mut self) {
             self.1.store(true, Ordering::SeqCst);
@@ -169,33 +169,33 @@ fn run_and_rage(place: &Place, daemons: &mut [Daemon], crew: &Crew) -> (Done, BT
         }
     }
     std::thread::scope(|scope| {
-        let ends = Ends(crew, &calm);
-        for number in 0..crew.members.len() {
-            scope.spawn(move || crew.work(number));
+        let ends = Ends(pool, &calm);
+        for number in 0..pool.members.len() {
+            scope.spawn(move || pool.work(number));
         }
         let raging = scope.spawn(|| {
-            let ends = Ends(crew, &calm);
-            let done = nemesis::rage(place, daemons, crew, &calm);
+            let ends = Ends(pool, &calm);
+            let done = nemesis::rage(place, daemons, pool, &calm);
             std::mem::forget(ends);
             done
         });
-        let runs = start_runs(place, crew);
-        let until = Instant::now() + crew.scale.rages_for;
-        let mut is_all_done = is_done(crew, &runs);
+        let runs = start_runs(place, pool);
+        let until = Instant::now() + pool.scale.rages_for;
+        let mut is_all_done = is_done(pool, &runs);
         while !is_all_done && Instant::now() < until && !raging.is_finished() {
             std::thread::sleep(LOOK);
-            is_all_done = is_done(crew, &runs);
+            is_all_done = is_done(pool, &runs);
         }
         calm.store(true, Ordering::SeqCst);
         let done = raging.join().unwrap();
-        crew.may_end.store(true, Ordering::SeqCst);
+        pool.may_end.store(true, Ordering::SeqCst);
         let stopped = Instant::now();
-        while !is_done(crew, &runs) {
+        while !is_done(pool, &runs) {
             let waited = stopped.elapsed();
-            assert!(waited < ENDS_WITHIN, "seed {}: {:?}; {}", crew.seed, states(crew), stuck(place));
+            assert!(waited < ENDS_WITHIN, "seed {}: {:?}; {}", pool.seed, states(pool), stuck(place));
             std::thread::sleep(LOOK);
         }
-        eprintln!("seed {}: everything was done {:.1?} after the faults", crew.seed, stopped.elapsed());
+        eprintln!("seed {}: everything was done {:.1?} after the faults", pool.seed, stopped.elapsed());
         drop(ends);
         (done, runs)
     })
@@ -211,31 +211,31 @@ fn stuck(place: &Place) -> String {
     )
 }
 
-fn prove(place: &Place, crew: &Crew, done: &Done, runs: &BTreeMap<u32, String>) {
-    let odd = crew.odd.lock().unwrap();
-    assert!(odd.is_empty(), "seed {}: workers were told: {odd:#?}", crew.seed);
-    let gates = proof::gates_never_overlapped(&place.path("plans"), &crew.scale);
+fn prove(place: &Place, pool: &WorkerPool, done: &Done, runs: &BTreeMap<u32, String>) {
+    let odd = pool.odd.lock().unwrap();
+    assert!(odd.is_empty(), "seed {}: workers were told: {odd:#?}", pool.seed);
+    let gates = proof::gates_never_overlapped(&place.path("plans"), &pool.scale);
     let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
     eprintln!(
         "seed {}: {} runs of {} steps, {} reports accepted ({} after a repeat), {gates} gates begun; faults {:?}: \
          {} workers killed, {} sessions cut, {} daemons started again without a database; {} workers vanished, \
          {} were told that their lease is over",
-        crew.seed,
+        pool.seed,
         runs.len(),
-        crew.scale.steps,
-        crew.accepted.lock().unwrap().len(),
-        count(&crew.repeated),
+        pool.scale.steps,
+        pool.accepted.lock().unwrap().len(),
+        count(&pool.repeated),
         done.faults,
         done.workers_killed,
         done.sessions_cut,
         done.started_again,
-        count(&crew.vanished),
-        count(&crew.lost),
+        count(&pool.vanished),
+        count(&pool.lost),
     );
     for fault in FAULTS {
-        assert!(done.faults.contains_key(&fault), "seed {}: {fault:?} never happened", crew.seed);
+        assert!(done.faults.contains_key(&fault), "seed {}: {fault:?} never happened", pool.seed);
     }
-    proof::histories_hold(place, crew, runs);
+    proof::histories_hold(place, pool, runs);
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {

@@ -143,10 +143,10 @@ mod swaps;
 #[path = "cli/surroundings.rs"]
 mod surroundings;
 
+#[path = "cli/console.rs"]
+mod console;
 #[path = "cli/narrow.rs"]
 mod narrow;
-#[path = "cli/seat.rs"]
-mod seat;
 #[path = "cli/sessions.rs"]
 mod sessions;
 #[path = "support/tls.rs"]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::chance::Chance;
 use crate::support::history::{must_be_done, must_be_in_order};
-use crate::support::{self, Going, PATIENCE, Place, goes_on_within};
+use crate::support::{self, Going, Place, WAIT_MAX, goes_on_within};
 
 /// How often planctl is killed in each life of a plan.
 const KILLS: usize = 20;
@@ -103,7 +103,7 @@ fn live(seed: u64) {
             if is_seen(&seen, &place, &going, lines) || going.is_over() {
                 break;
             }
-            assert!(started.elapsed() < PATIENCE, "seed {seed}: {seen:?} does not come: {}", going.heard());
+            assert!(started.elapsed() < WAIT_MAX, "seed {seed}: {seen:?} does not come: {}", going.heard());
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(delay);
@@ -144,7 +144,7 @@ fn live_together(seed: u64) {
         let more = if chance.below(3) == 0 { 0 } else { 1 + chance.below(3) as usize };
         let started = Instant::now();
         while place.noted("") < lines + more && place.noted("work begin 10") == 0 {
-            assert!(started.elapsed() < PATIENCE, "seed {seed}: nothing moves: {:#?}", place.alive());
+            assert!(started.elapsed() < WAIT_MAX, "seed {seed}: nothing moves: {:#?}", place.alive());
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(chance.within_ms(if more == 0 { 700 } else { 20 }));

@@ -30,7 +30,7 @@ use serde_json::Value;
 use tickets::Tickets;
 
 /// Longer than one transition takes; a wait this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(180);
+const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// Lives within which a run must have ended.
 const LIVES_MAX: usize = 300;
@@ -144,7 +144,7 @@ fn live_and_die(fixture: &Fixture, script: &Script) -> usize {
     for life in 1..LIVES_MAX {
         tickets.give();
         let killed = one_life(start(fixture, script), &mut tickets, life % 3 == 0);
-        tickets.bury();
+        tickets.reap();
         if tickets.is_over() {
             return life;
         }
@@ -185,7 +185,7 @@ fn one_life(mut going: Going, tickets: &mut Tickets, leases_count: bool) -> Resu
         if is_over {
             return Err(going.end());
         }
-        assert!(begun.elapsed() < PATIENCE, "it neither goes on nor ends");
+        assert!(begun.elapsed() < WAIT_MAX, "it neither goes on nor ends");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

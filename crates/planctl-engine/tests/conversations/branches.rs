@@ -269,7 +269,7 @@ fn branches_that_work_apart_begin_once_they_have_worktrees_and_are_merged_at_the
         plan  {APART}
         approved
         -> clock admitted           f#1 to part
-        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
         -> agent reported a#1       a#1 to harness
         -> agent reported b#1       b#1 to harness
         -> harness found b#1 exit 0  b#1 passed; b settled passed
@@ -287,10 +287,10 @@ fn a_fork_that_is_entered_again_takes_back_what_works_in_the_worktrees_before() 
         plan  f: fork j apart visits 3  g: fork  e: escalate  a: task  k: join any  b: task  j: join  c: task  f -always-> g  f -always-> b  g -always-> e  g -always-> a  e -on_success-> k  a -on_success-> k  k -on_success-> j  b -on_success-> j  parallel 3
         approved
         -> clock admitted           f#1 to part
-        -> harness found f#1 parted  f parted at base; e held: escalation planned; a#1 to coder; b#1 to coder
+        -> harness found f#1 forked  f forked at base; e held: escalation planned; a#1 to coder; b#1 to coder
         -> human retry              a#1 taken back from agent; b#1 taken back from agent; f#2 to part
         -> agent reported b#1       refused: the step is not in a state for this
-        -> harness found f#2 parted  f parted at base; e held: escalation planned; a#2 to coder; b#2 to coder
+        -> harness found f#2 forked  f forked at base; e held: escalation planned; a#2 to coder; b#2 to coder
         -> agent reported b#2       b#2 to harness
         -> harness found b#2 exit 0  b#2 passed; b settled passed
         -> human skip \"as it is\"   e settled skipped by the owner; k joined 1 met, 0 failed; k settled passed; j joined 2 met, 0 failed; a#2 taken back from agent; j#1 to merge
@@ -324,7 +324,7 @@ fn making_worktrees_and_merging_them_survive_our_own_stops() {
         -> clock admitted           f#1 to part
         -> clock own lease lost f#1  f#1 to part
         -> harness found f#1 merged  refused: the step is not in a state for this
-        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed
         -> agent reported b#1       b#1 to harness
@@ -343,7 +343,7 @@ fn a_conflict_is_an_escalation_that_a_retry_merges_again_and_a_skip_leaves_out()
         plan  {APART}
         approved
         -> clock admitted           f#1 to part
-        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
         -> agent reported a#1       a#1 to harness
         -> agent reported b#1       b#1 to harness
         -> harness found b#1 exit 0  b#1 passed; b settled passed
@@ -403,7 +403,7 @@ fn who_skips_a_fork_without_worktrees_goes_on_behind_its_branches() {
     talk(&format!(
         "{held}
         -> human retry              f#2 to part
-        -> harness found f#2 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> harness found f#2 forked  f forked at base; a#1 to coder; b#1 to coder
         "
     ));
 }
@@ -415,7 +415,7 @@ fn branches_of_a_join_that_failed_are_not_merged() {
         plan  f: fork j apart  a: task  b: task  j: join  c: task  d: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  j -on_success-> c  j -on_fail-> d  c -on_success-> done  d -on_success-> done  parallel 2
         approved
         -> clock admitted           f#1 to part
-        -> harness found f#1 parted  f parted at base; a#1 to coder; b#1 to coder
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
         -> agent overran a#1        a settled failed
         -> agent reported b#1       b#1 to harness
         -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 1 failed; j settled failed; d#1 to coder, told #1 failed
@@ -432,7 +432,7 @@ fn making_worktrees_waits_for_room_as_any_work_does() {
         -> clock admitted           f queued; x#1 to coder
         -> agent reported x#1       x#1 to harness
         -> harness found x#1 exit 0  x#1 passed; x settled passed; f#1 to part
-        -> harness found f#1 parted  f parted at base; b queued; a#1 to coder
+        -> harness found f#1 forked  f forked at base; b queued; a#1 to coder
         ",
     );
 }
@@ -502,11 +502,11 @@ fn a_fork_that_a_person_has_tried_again_takes_back_what_works_in_the_worktrees_b
         plan  f: fork j apart visits 2  d: decision  a: task  j: join  g: fork  s: checkpoint  f -always-> d  f -always-> a  d -on_success-> j  a -on_success-> j  j -on_success-> g  j -on_fail-> done  g -always-> f  g -always-> s  s -on_success-> f  parallel 3
         approved
         -> clock admitted           f#1 to part
-        -> harness found f#1 parted  f parted at base; a#1 to coder
+        -> harness found f#1 forked  f forked at base; a#1 to coder
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 2 met, 0 failed; j#1 to merge
         -> harness found j#1 merged  j merged 2 files; j settled passed; f#2 to part; s to be recorded
-        -> harness found f#2 parted  f parted at base; a#2 to coder
+        -> harness found f#2 forked  f forked at base; a#2 to coder
         -> harness found s#0 recorded s1  s saved as s1; f held: escalation visits_limit
         -> human retry              a#2 taken back from agent; f#3 to part
         ",

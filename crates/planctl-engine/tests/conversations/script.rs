@@ -313,7 +313,7 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
         }
         Fact::CheckpointSaved { node, name } => Some(format!("{node} saved as {name}")),
         Fact::CheckpointRestored { node } => Some(format!("{node} restored")),
-        Fact::BranchesForked { node, base } => Some(format!("{node} parted at {base}")),
+        Fact::BranchesForked { node, base } => Some(format!("{node} forked at {base}")),
         Fact::SubPlanBegan { node, .. } => Some(format!("{node} has a run")),
         Fact::SubPlanEnded { node, end, .. } => Some(format!("{node} ended {end:?}")),
         Fact::BranchesMerged { node, files } => Some(format!("{node} merged {files} files")),

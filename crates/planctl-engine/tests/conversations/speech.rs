@@ -234,7 +234,7 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
             let (run, name, settled) = (RunId::from_u128(2), "child-1".to_owned(), Outcomes::default());
             return HarnessResult::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
         }
-        ["parted"] => return HarnessResult::Forked { base: "base".to_owned() },
+        ["forked"] => return HarnessResult::Forked { base: "base".to_owned() },
         ["merged"] => return HarnessResult::Merged { files: 2, protected: BTreeMap::new() },
         ["conflict", file] => {
             return HarnessResult::Conflicted(Box::new(Conflict {

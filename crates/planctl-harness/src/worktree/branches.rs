@@ -1,4 +1,4 @@
-//! Branches of a run that work in git worktrees of their own: parted from the workspace as it is, merged back into it.
+//! Branches of a run that work in git worktrees of their own: forked from the workspace as it is, merged back into it.
 //!
 //! All that is known of them is in a repository of planctl's own beside the worktrees, which borrows the objects of the workspace's:
 //! workers can write that one, and nothing that they write there is believed. The files of a branch are taken as one commit on

@@ -605,7 +605,7 @@ fn branches_begin_with_the_workspace_as_it_is_and_what_they_did_comes_into_it() 
     place.write("target/built", "ignored\n");
     let (head, index) = (place.head(), std::fs::read(place.top().join(".git/index")).unwrap());
     let base = block_on(place.branches().create_worktrees(2)).unwrap();
-    assert_eq!(block_on(place.branches().create_worktrees(2)).unwrap(), base, "parted once, however often");
+    assert_eq!(block_on(place.branches().create_worktrees(2)).unwrap(), base, "forked once, however often");
     for branch in [0, 1] {
         let own = BranchWorktrees::place(&place.apart(), Path::new(""), branch);
         assert_eq!(std::fs::read_to_string(own.join("new.txt")).unwrap(), "not committed\n");

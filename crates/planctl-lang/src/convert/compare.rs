@@ -38,7 +38,7 @@ pub(super) fn differences(
     found.nodes(&own, &other);
     let (ways, again) = (own.ways(), other.ways());
     found.ways(&ways, &again);
-    found.orders(&ways, &again);
+    found.compare_priorities(&ways, &again);
     found.graphs(&own, &other);
     found.list
 }
@@ -400,7 +400,11 @@ impl Comparison<'_> {
     }
 
     /// Compares which of two ways is taken where both could be: it may depend on the names of the nodes.
-    fn orders(&mut self, own: &BTreeMap<Route, BTreeSet<Manner>>, other: &BTreeMap<Route, BTreeSet<Manner>>) {
+    fn compare_priorities(
+        &mut self,
+        own: &BTreeMap<Route, BTreeSet<Manner>>,
+        other: &BTreeMap<Route, BTreeSet<Manner>>,
+    ) {
         let place = |ways: &BTreeMap<Route, BTreeSet<Manner>>, way: &Route| {
             let manners = ways.get(way).or_else(|| ways.get(&chosen(way)?))?;
             manners.first().map(|manner| manner.place.clone())

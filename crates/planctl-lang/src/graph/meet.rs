@@ -11,7 +11,7 @@ use planctl_engine::{GraphParts, JoinPolicy, NodeId, NodeKind, On};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, escape};
-use crate::tree::workflow::{Origin, Workflow, marked, reached};
+use crate::tree::workflow::{Origin, Workflow, node_flags, reached};
 
 /// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
 const FORKS_MAX: usize = 500;
@@ -348,7 +348,7 @@ impl Net {
     fn reachable_from(&self, from: usize, but: Option<usize>) -> Vec<bool> {
         let next = |at: usize| self.successors[at].iter().copied().filter(move |to| Some(*to) != but);
         let count = self.successors.len();
-        marked(count, reached(count, [from], next))
+        node_flags(count, reached(count, [from], next))
     }
 
     // Says whether a run may choose its way anywhere, beside to its end.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 
 use crate::text::{Spanned, escape};
-use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Origin, Workflow, marked, reached};
+use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Origin, Workflow, node_flags, reached};
 
 /// Begins the name of a join that nobody wrote; no name of DOT begins with a dash.
 const JOIN: &str = "-join-";
@@ -59,7 +59,7 @@ fn first_meetings(
     let next = |at: usize| out_edges[at].iter().map(|(to, _)| *to);
     let entry = workflow.entry().filter(|entry| *entry != fork);
     let past_fork = |at: usize| next(at).filter(|to| *to != fork);
-    let before = marked(count, entry.into_iter().chain(reached(count, entry, past_fork)));
+    let before = node_flags(count, entry.into_iter().chain(reached(count, entry, past_fork)));
     let ends_branch = |at: usize| {
         let is_end = matches!(kind(at), Kind::Join | Kind::Escalate | Kind::Start)
             || workflow.nodes[at].is_failed_exit();

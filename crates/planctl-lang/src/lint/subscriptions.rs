@@ -51,7 +51,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in context.each_step() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
-        // More than the limit are reported as such; looking at each of thousands would only bury that.
+        // More than the limit are reported as such; looking at each of thousands would only hide that.
         for subscription in step.attributes.subscriptions.entries().iter().take(SUBSCRIPTIONS_MAX) {
             if let Some(first) = seen.insert(&subscription.value, subscription.span) {
                 let twice = Diagnostic::new(Code::P209, "the subscription is given twice")

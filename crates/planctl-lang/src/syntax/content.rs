@@ -26,7 +26,7 @@ impl Content {
 }
 
 /// Recognizes bytes that are no UTF-8 text; `path` is for the commands that help.
-pub(crate) fn of_bytes(path: &str, bytes: &[u8]) -> Option<Content> {
+pub(crate) fn recognize_bytes(path: &str, bytes: &[u8]) -> Option<Content> {
     let file = shell_word(path);
     if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
         let what = format!("{} NUL bytes and nothing else", bytes.len());
@@ -154,7 +154,7 @@ fn program(bytes: &[u8]) -> Option<Content> {
 }
 
 /// Recognizes text in another language that plans are taken for: HTML, XML, JSON, YAML, a script.
-pub(crate) fn of_text(path: &str, text: &str) -> Option<Content> {
+pub(crate) fn recognize_text(path: &str, text: &str) -> Option<Content> {
     let body = text.trim_start_matches('\u{feff}').trim_start();
     let head: String = body.chars().take(64).flat_map(char::to_lowercase).collect();
     let starts = |with: &[&str]| with.iter().any(|start| head.starts_with(start));

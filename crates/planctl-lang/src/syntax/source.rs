@@ -74,7 +74,7 @@ impl Source {
     /// Returns [`Unreadable`] for a file over the size limit, with bytes that are not UTF-8, or that is no text at all.
     pub fn of_text(path: impl Into<String>, bytes: Vec<u8>) -> Result<Source, Box<Unreadable>> {
         let path = path.into();
-        if let Some(content) = content::of_bytes(&path, &bytes) {
+        if let Some(content) = content::recognize_bytes(&path, &bytes) {
             let diagnostic = content.finding(Span::at(0), "");
             return Err(Box::new(Unreadable { source: Source::new(path, ""), diagnostic }));
         }
@@ -110,7 +110,7 @@ impl Source {
         }
         let first = (0..self.line_count()).map(|line| self.line_span(line));
         let first = first.into_iter().find(|span| !self.slice(*span).trim().is_empty());
-        let content = content::of_text(&self.path, &self.text)?;
+        let content = content::recognize_text(&self.path, &self.text)?;
         Some(content.finding(first.unwrap_or_default(), "a plan begins with `---`"))
     }
 

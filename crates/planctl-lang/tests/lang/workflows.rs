@@ -228,13 +228,13 @@ fn l6_what_else_is_worth_a_look() {
         "start a [{STEP}] d [shape=diamond] exit start -> a -> d d -> exit [condition=\"outcome=success\"] d -> exit [condition=\"outcome!=success\"]"
     ));
     assert!(both.found.is_empty(), "{:?}", both.found);
-    let unwritten = dot(&format!(
+    let nothing_written = dot(&format!(
         "start a [{STEP}] exit start -> a -> exit a -> exit [condition=\"context.ready!=yes\"] a -> exit [condition=\"context.tool.ouput=1\"]"
     ));
-    let told = unwritten.of(Code::P313);
+    let told = nothing_written.of(Code::P313);
     assert_eq!(told[0].1, "nothing in the graph writes `ready`, so it is empty");
     assert_eq!(
-        unwritten.found.iter().rfind(|found| found.code == Code::P313).unwrap().help.as_deref(),
+        nothing_written.found.iter().rfind(|found| found.code == Code::P313).unwrap().help.as_deref(),
         Some("did you mean `tool.output`?")
     );
     let named = dot(

@@ -36,7 +36,7 @@ pub fn verified(planned: &Planned, catalog: &Catalog) -> Verified {
             say(format!("there is no capability {}", call.capability.id()));
             continue;
         };
-        unfit(call, present).into_iter().for_each(&mut say);
+        schema_mismatches(call, present).into_iter().for_each(&mut say);
         for argument in &call.arguments {
             if let ArgumentValue::ResultOf(id, _) = &argument.value
                 && planned.steps[..at].iter().all(|earlier| earlier.id != *id)
@@ -61,7 +61,7 @@ pub fn verified(planned: &Planned, catalog: &Catalog) -> Verified {
 }
 
 /// Says what of a call does not fit the schema that the capability has at present.
-fn unfit(call: &Call, present: &Capability) -> Vec<String> {
+fn schema_mismatches(call: &Call, present: &Capability) -> Vec<String> {
     let mut found = Vec::new();
     for argument in &call.arguments {
         match (present.parameter(&argument.parameter), &argument.value) {

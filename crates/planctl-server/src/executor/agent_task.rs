@@ -31,7 +31,7 @@ impl Executor {
             return self.wait_for_session(claimed, slot).await;
         }
         let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
-            return self.reported(claimed, no_agent(role), slot).await;
+            return self.apply_report(claimed, no_agent(role), slot).await;
         };
         match self.secrets.open(&self.settings.variables(role)) {
             Ok(variables) => {
@@ -40,28 +40,28 @@ impl Executor {
             }
             Err(what) => {
                 let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("it lacks {what}")));
-                return self.reported(claimed, said, slot).await;
+                return self.apply_report(claimed, said, slot).await;
             }
         }
         if let Err(error) = self.settings.can_isolate_network(role) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
-            return self.reported(claimed, said, slot).await;
+            return self.apply_report(claimed, said, slot).await;
         }
         agent.masks = self.masks().clone();
         agent.isolation = self.isolation(&claimed.workspace);
         if let Some(message) = self.lost_place_reason(claimed) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
-            return self.reported(claimed, said, slot).await;
+            return self.apply_report(claimed, said, slot).await;
         }
         if !brief_file_work(|| Path::new(&claimed.workspace).is_dir()) {
             let message = format!("the workspace {} is not there", claimed.workspace);
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
-            return self.reported(claimed, said, slot).await;
+            return self.apply_report(claimed, said, slot).await;
         }
         let place = Path::new(&claimed.workspace);
         if let Some(message) = self.settings.changed_scripts(place)? {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
-            return self.reported(claimed, said, slot).await;
+            return self.apply_report(claimed, said, slot).await;
         }
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
@@ -72,7 +72,7 @@ impl Executor {
         };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.store_outputs(&worked.outputs).await?;
-        self.reported(claimed, worked.said, slot).await
+        self.apply_report(claimed, worked.said, slot).await
     }
 }
 

@@ -73,6 +73,6 @@ impl Executor {
         };
         let said = masked(self.masks(), said, &mut outputs)?;
         self.store_outputs(&outputs).await?;
-        self.reported(claimed, said, slot).await
+        self.apply_report(claimed, said, slot).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use planctl_api::wire::{
     AuditedRun, AuditedStep, BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun,
 };
@@ -248,9 +249,5 @@ fn status_word(status: RunStatus) -> &'static str {
 }
 
 fn bytes_of(hex: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+    HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok()
 }

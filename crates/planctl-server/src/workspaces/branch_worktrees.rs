@@ -91,7 +91,7 @@ impl Branches {
         let fork = claimed.graph.fork_of(join).ok_or_else(|| ServiceError::broken("a join has no fork"))?;
         let records = self.store.records_of(claimed.item.run, &[fork.clone(), join.clone()]).await?;
         let begun = records.get(fork).and_then(|record| Some((record.tally.attempt, record.saved.clone()?)));
-        let (attempt, base) = begun.ok_or_else(|| ServiceError::broken("branches were never parted"))?;
+        let (attempt, base) = begun.ok_or_else(|| ServiceError::broken("branches were never forked"))?;
         let came = records.get(join).and_then(|record| record.arrivals.as_deref());
         let well: Vec<u16> = came.map(|arrivals| arrivals.succeeded().collect()).unwrap_or_default();
         let joined = match self.find(claimed, fork, attempt).await {

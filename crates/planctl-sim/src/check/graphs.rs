@@ -118,7 +118,7 @@ fn no_more_at_once_than_may_be(store: &Store) -> Result<(), String> {
     Ok(())
 }
 
-/// A step of a branch with a worktree of its own is worked on between the parting and the merge, and a join of such branches
+/// A step of a branch with a worktree of its own is worked on between the fork and the merge, and a join of such branches
 /// has settled well only by a merge, or by a person.
 fn branches_work_in_their_places(store: &Store) -> Result<(), String> {
     let graph = &store.plan().graph;
@@ -127,7 +127,7 @@ fn branches_work_in_their_places(store: &Store) -> Result<(), String> {
         let Some(branch) = graph.worktree_branch(id) else { continue };
         let is_forked = record(&branch.fork).is_some_and(|fork| fork.saved.is_some());
         ensure(is_forked, || {
-            format!("{id} is worked on, and the branches of {} were not parted", branch.fork)
+            format!("{id} is worked on, and the branches of {} were not forked", branch.fork)
         })?;
         let is_forking = record(&branch.fork).is_some_and(|fork| fork.state == NodeState::Branching);
         ensure(!is_forking, || format!("{id} is worked on while {} parts its branches anew", branch.fork))?;
@@ -175,7 +175,7 @@ fn nobody_goes_on_before_a_run_within(store: &Store) -> Result<(), String> {
     Ok(())
 }
 
-/// Branches are parted once for each time that their fork is done, and begin with another base each time; they are merged once
+/// Branches are forked once for each time that their fork is done, and begin with another base each time; they are merged once
 /// for each time that they meet, and a run within the run begins once.
 fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(), String> {
     let mut is_done = false;
@@ -186,8 +186,8 @@ fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(
             {
                 false
             }
-            (Fact::BranchesForked { node, base }, Fact::BranchesForked { node: parted, base: before })
-                if parted == node && before == base =>
+            (Fact::BranchesForked { node, base }, Fact::BranchesForked { node: forked, base: before })
+                if forked == node && before == base =>
             {
                 true
             }

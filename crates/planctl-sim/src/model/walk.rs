@@ -285,7 +285,7 @@ impl Model {
                 continue;
             }
             seen.push(id.clone());
-            if let Some(fork) = self.unparted(&id) {
+            if let Some(fork) = self.pending_fork(&id) {
                 if !self.is_live(&fork) {
                     self.enter_fork(&fork);
                 }
@@ -317,7 +317,7 @@ impl Model {
     }
 
     /// The outermost fork around a node whose branches have no worktrees now, and should.
-    fn unparted(&self, node: &NodeId) -> Option<NodeId> {
+    fn pending_fork(&self, node: &NodeId) -> Option<NodeId> {
         let around = self.forks_apart_around(node);
         around
             .into_iter()

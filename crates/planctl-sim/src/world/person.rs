@@ -14,8 +14,8 @@ use crate::faults::Trouble;
 use crate::plans;
 use crate::store::{Proof, RowPlace};
 
-/// Asks answered in the calm phase before the person loses patience.
-const PATIENCE: u32 = 15;
+/// Asks answered in the calm phase before the person stops.
+const ANSWERS_IN_CALM_MAX: u32 = 15;
 
 impl World {
     pub(super) fn answer(&mut self) -> Result<(), String> {
@@ -148,7 +148,7 @@ impl World {
         if self.is_calm {
             self.answers_in_calm += 1;
         }
-        let is_patient = self.answers_in_calm <= PATIENCE;
+        let is_patient = self.answers_in_calm <= ANSWERS_IN_CALM_MAX;
         let number = self.keys;
         let words = Some(format!("words {number}"));
         let answer = match kind {

@@ -27,7 +27,7 @@ impl Life {
     }
 
     /// Ends one lease of a life before this one; says whether there was any. A revoked lease goes on nowhere.
-    pub async fn bury(&self) -> bool {
+    pub async fn reap(&self) -> bool {
         let dead = self.store.holders(HOST).await.unwrap();
         let instances: Vec<String> = dead.iter().map(|(_, instance)| instance.clone()).collect();
         self.store.release_lost(HOST, &instances).await.unwrap();

@@ -191,7 +191,7 @@ fn drawn(rooms: &Rooms, circle: &[String]) -> String {
 
 #[test]
 fn rooms_that_are_named_are_found() {
-    let code = "use crate::node::Station;\nuse crate::{runs::{self, x}, wire};\nlet a = super::super::plans::b();\n\
+    let code = "use crate::node::Clock;\nuse crate::{runs::{self, x}, wire};\nlet a = super::super::plans::b();\n\
                 let c = super::d();\nlet e = mycrate::f;";
     let words: Vec<(usize, String)> = named(code, 2);
     let words: Vec<(usize, &str)> = words.iter().map(|(line, word)| (*line, word.as_str())).collect();

@@ -1,6 +1,6 @@
 //! The rules for each file, each with its exceptions, each exception with its reason.
 
-use super::sources::{Source, all, top};
+use super::sources::{Source, all, texts, top};
 
 /// A place where a rule does not hold, and why.
 struct Exception {
@@ -26,7 +26,7 @@ const CLOCK_EXCEPTIONS: [Exception; 5] = [
     except("crates/planctl-server/src/clock.rs", "the one place"),
     except("crates/planctl-harness/src/", "deadlines of child processes, on the monotonic clock"),
     except("crates/planctl-store/src/cluster/", "waits for the private Postgres, on the monotonic clock"),
-    except("crates/planctl-store/src/connections.rs", "patience with an outage, on the monotonic clock"),
+    except("crates/planctl-store/src/connections.rs", "deadlines of an outage, on the monotonic clock"),
     except(
         "crates/planctl-store/src/server_clock.rs",
         "the age of the database's own time, on the monotonic clock",
@@ -124,6 +124,45 @@ const OWN_WORDS: [&str; 48] = [
     "tend",
     "tended",
     "told_time",
+];
+
+/// Words of that kind that are left nowhere: neither in tests and comments nor in pages, migrations and templates.
+const LOST_WORDS: [&str; 21] = [
+    "afterglow",
+    "bury",
+    "crew",
+    "farewell",
+    "furnish",
+    "overtaken",
+    "parted",
+    "parting",
+    "passage",
+    "passes_again",
+    "patience",
+    "rung",
+    "seat",
+    "setback",
+    "shelf",
+    "station",
+    "stranded_at",
+    "taken_back_to",
+    "tend",
+    "tended",
+    "told_time",
+];
+
+/// Where such a word stays.
+const LOST_WORD_EXCEPTIONS: [Exception; 10] = [
+    except("crates/planctl-sim/tests/tidy/rules.rs", "the lists themselves"),
+    except("docs/GLOSSARY.md", "it says which words are not used"),
+    except("crates/planctl-store/tests/store/earlier/", "statements of earlier versions, as they were"),
+    except("crates/planctl-store/tests/golden/", "histories of earlier versions, as they were"),
+    except("crates/planctl-lang/src/syntax/shell/programs/machines.rs", "a program is called so"),
+    except("crates/planctl-engine/src/event.rs", "histories have it in their events"),
+    except("crates/planctl-engine/src/effect.rs", "items have it as their purpose"),
+    except("crates/planctl-sim/src/coverage.rs", "it lists the events by their names"),
+    except("crates/planctl-sim/src/model/verbs.rs", "it says the purpose of an item as it is stored"),
+    except("crates/planctl-sim/src/tell.rs", "it says the purpose of an item as it is stored"),
 ];
 
 /// Names that say nothing where a type has them alone, though a variant may.
@@ -244,6 +283,49 @@ fn sql_stands_in_the_store() {
     }));
 }
 
+/// Statements that are prepared by no test: they make the schema, or begin before there is one.
+const UNPREPARED: [Exception; 3] = [
+    except("crates/planctl-store/src/cluster/", "they make the private database"),
+    except("crates/planctl-store/src/migrate.rs", "they make the schema, several in one text"),
+    except("crates/planctl-store/src/server.rs", "it takes a setting back at once, two in one text"),
+];
+
+#[test]
+fn tests_prepare_and_explain_every_statement_of_the_store() {
+    let source = |path: &str| all().iter().find(|source| source.path == path).expect("it is there");
+    let listed = &source("crates/planctl-store/src/statements.rs").code;
+    let of_store = all().iter().filter(|source| source.path.starts_with("crates/planctl-store/src/"));
+    report(of_store.filter(|source| !is_excepted(&UNPREPARED, &source.path)).flat_map(|source| {
+        let missing = statements(source).into_iter().filter(|name| !listed.contains(&format!("::{name})")));
+        missing
+            .map(|name| format!("{}: statements.rs doesn't list `{name}`", source.path))
+            .collect::<Vec<_>>()
+    }));
+}
+
+/// Returns the names of the constants of a file that hold SQL.
+fn statements(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.shipped.lines().collect();
+    let named = lines.iter().enumerate().filter_map(|(at, line)| {
+        let (_, rest) = line.split_once("const ")?;
+        let (name, _) = rest.split_once(": &str =")?;
+        Some((at, name.to_owned()))
+    });
+    named
+        .filter(|(at, _)| {
+            let length = lines[*at..].iter().position(|line| line.trim_end().ends_with(';')).unwrap_or(0);
+            let own = at + 1..=at + 1 + length;
+            let is_macro = lines[*at..=at + length].iter().any(|line| line.contains('!'));
+            let begins = |text: &str| {
+                let verbs = ["select ", "insert ", "update ", "delete ", "with "];
+                verbs.iter().any(|verb| text.trim_start().starts_with(verb))
+            };
+            is_macro || source.literals.iter().any(|(line, text)| own.contains(line) && begins(text))
+        })
+        .map(|(_, name)| name)
+        .collect()
+}
+
 #[test]
 fn only_the_command_line_names_its_commands() {
     let commands = commands();
@@ -296,6 +378,31 @@ fn names_are_those_that_other_engineers_know() {
         own.map(|(line, name)| format!("{}:{line}: `{name}` is no word of the trade", source.path))
             .collect::<Vec<_>>()
     }));
+}
+
+#[test]
+fn words_that_nobody_else_knows_are_left_nowhere() {
+    let rust = all().iter().map(|source| (source.path.clone(), source.text.clone()));
+    let own = rust.chain(texts()).filter(|(path, _)| !is_excepted(&LOST_WORD_EXCEPTIONS, path));
+    report(own.flat_map(|(path, text)| {
+        let lines = text.lines().enumerate();
+        let found = lines.filter_map(|(line, text)| Some((line + 1, lost_word(text)?)));
+        found
+            .map(|(line, word)| format!("{path}:{line}: `{word}` is no word of the trade"))
+            .collect::<Vec<_>>()
+    }));
+}
+
+fn lost_word(line: &str) -> Option<&'static str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = line.split(|c| !is_part(c));
+    words.find_map(|word| LOST_WORDS.into_iter().find(|lost| word.eq_ignore_ascii_case(lost)))
+}
+
+#[test]
+fn words_are_found_whole_in_any_letters() {
+    assert_eq!(lost_word("-- The Crew's table."), Some("crew"));
+    assert_eq!(lost_word("a crewed_ship, unseated"), None);
 }
 
 #[test]

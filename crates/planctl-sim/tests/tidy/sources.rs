@@ -30,10 +30,28 @@ pub fn all() -> &'static [Source] {
     SOURCES.get_or_init(read)
 }
 
+/// Returns the other texts that people of the project write, in order: pages, migrations, templates, settings, scripts.
+pub fn texts() -> Vec<(String, String)> {
+    const KINDS: [&str; 9] = ["css", "html", "js", "json", "md", "mjs", "sh", "sql", "toml"];
+    const FOLDERS: [&str; 6] = ["crates", "docs", "examples", "migrations", "packaging", "plans"];
+    let top = top();
+    let mut paths = vec![top.join("Cargo.toml"), top.join("README.md"), top.join("justfile")];
+    FOLDERS.iter().for_each(|folder| gather(&top.join(folder), &KINDS, &mut paths));
+    paths.sort();
+    // Texts that tests bring as they were found may have any words.
+    let own = paths.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "fixtures"));
+    own.map(|path| {
+        let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let relative = path.strip_prefix(&top).expect("it lies in the workspace");
+        (relative.display().to_string(), String::from_utf8_lossy(&text).into_owned())
+    })
+    .collect()
+}
+
 fn read() -> Vec<Source> {
     let top = top();
     let mut paths = Vec::new();
-    gather(&top.join("crates"), &mut paths);
+    gather(&top.join("crates"), &["rs"], &mut paths);
     paths.sort();
     let read = |path: &PathBuf| {
         let text =
@@ -44,13 +62,15 @@ fn read() -> Vec<Source> {
     paths.iter().map(read).collect()
 }
 
-fn gather(folder: &Path, into: &mut Vec<PathBuf>) {
+fn gather(folder: &Path, kinds: &[&str], into: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.expect("a folder lists its entries").path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            gather(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        let is_made = path.file_name().is_some_and(|name| name == "target" || name == "node_modules");
+        let kind = path.extension().and_then(|extension| extension.to_str());
+        if path.is_dir() && !is_made {
+            gather(&path, kinds, into);
+        } else if kind.is_some_and(|kind| kinds.contains(&kind)) {
             into.push(path);
         }
     }

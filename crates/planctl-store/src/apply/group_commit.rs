@@ -34,7 +34,7 @@ impl Drop for Batcher {
 impl Batcher {
     /// Writes until the queue is empty. It is a task of its own: a caller may be dropped while others wait for their answers.
     async fn run(mut self) {
-        while let Some((batch, overtaken)) = self.store.commit_queue().take_batch() {
+        while let Some((batch, conflicting)) = self.store.commit_queue().take_batch() {
             let all: Vec<&str> = batch.iter().map(|queued| queued.transition.as_str()).collect();
             match self.store.commit(&all).await {
                 Ok(rows) => answer_each(batch, rows),
@@ -46,7 +46,7 @@ impl Batcher {
                     }
                 },
             }
-            overtaken.into_iter().for_each(|queued| queued.answer(Err(CommitError::Conflict)));
+            conflicting.into_iter().for_each(|queued| queued.answer(Err(CommitError::Conflict)));
         }
         self.is_done = true;
     }

@@ -195,6 +195,49 @@ async fn the_status_of_a_plan_follows_no_run_of_another_text() {
 }
 
 #[tokio::test]
+async fn the_status_of_a_plan_that_somebody_has_moved_stays() {
+    let mut scene = Scene::new().await;
+    scene.connection.execute("update plans set status = 'draft'").await.unwrap();
+    assert_eq!(scene.commits(json!({})).await, Ok(false));
+    assert_eq!(scene.text("select status from plans").await, "draft");
+}
+
+#[tokio::test]
+async fn a_gate_that_needs_locks_is_not_leased_with_the_report_and_each_lease_is_of_a_generation_of_its_own()
+{
+    let mut scene = Scene::new().await;
+    let mut items = transition()["items"].clone();
+    items[0]["locks"] = json!(["production"]);
+    items[1]["id"] = json!("work");
+    assert_eq!(scene.commits(json!({"removed": null, "items": items})).await, Ok(false));
+    let gate = "select state || generation || locks[1] from items where id = 'gate'";
+    assert_eq!(scene.text(gate).await, "ready0production");
+    assert_eq!(scene.text("select state || generation from items where id = 'work'").await, "ready4");
+    let of = "'run', 'agent', run_id(200000), '{coder}', '{}', 'host-a'";
+    scene.connection.execute(AssertSqlSafe(claim(of))).await.unwrap();
+    let claimed =
+        "select string_agg(id || generation, ' ' order by id) from items where id in ('further', 'more')";
+    assert_eq!(scene.text(claimed).await, "further1 more1");
+}
+
+#[tokio::test]
+async fn a_claim_leaves_what_a_run_serves_itself_and_the_runs_that_it_names() {
+    let mut scene = Scene::new().await;
+    let named = claim("'roles', 'agent', null, '{coder}', array[run_id(200000)], 'host-a'");
+    assert_eq!(scene.connection.fetch_all(AssertSqlSafe(named)).await.unwrap().len(), 0);
+    scene.connection.execute("update items set served_on = 'host-a' where state = 'ready'").await.unwrap();
+    for of in [
+        "'roles', 'agent', null, '{coder}', '{}', 'host-a'",
+        "'pairs', 'agent', null, '{coder}', array[run_id(200000)], 'host-a'",
+        "'served', 'agent', null, '{}', array[run_id(200000)], 'host-a'",
+        "'served', 'agent', null, '{}', '{}', 'host-b'",
+    ] {
+        let claimed = scene.connection.fetch_all(AssertSqlSafe(claim(of))).await.unwrap();
+        assert_eq!(claimed.len(), 0, "{of}");
+    }
+}
+
+#[tokio::test]
 async fn an_item_that_is_claimed_while_it_is_taken_back_is_revoked_and_not_lost() {
     let mut scene = Scene::new().await;
     let mut worker = connect(&scene.database).await;
@@ -267,7 +310,8 @@ fn refusal_of<T>(done: Result<T, sqlx::Error>) -> Result<(), String> {
     done.map(drop).map_err(code)
 }
 
-const DRAFT: &str = "
+/// A draft, and an ask of it.
+pub const DRAFT: &str = "
 insert into drafts (workspace, key, goal, rules) select max(id), 'd', 'List it', '{}' from workspaces;
 insert into asks (item, draft, work, created_at) select 'of a draft', max(id), '{}', now() from drafts;
 ";
@@ -305,7 +349,42 @@ async fn votes_at_the_same_moment_take_turns() {
     assert_eq!(vote_on_draft(&mut scene.connection, "ben", &[]).await, refused);
 }
 
-/// A check that is taken out of a function, and the test that notices it.
+/// Carries a statement out that breaks a rule of the tables; returns the error's code.
+async fn refused(scene: &mut Scene, statement: &'static str) -> String {
+    let done = scene.connection.execute(statement).await;
+    done.map_err(|error| error.as_database_error().unwrap().code().unwrap().into_owned()).unwrap_err()
+}
+
+const FINAL: &str = "fences::histories_and_settings_are_only_added_to";
+const NAMED: &str = "fences::a_name_is_of_one_run_and_one_vote_of_a_person_counts";
+
+#[tokio::test]
+async fn histories_and_settings_are_only_added_to() {
+    let mut scene = Scene::new().await;
+    assert_eq!(scene.commits(json!({})).await, Ok(false));
+    scene.connection.execute("select planctl_seal_settings(run_id(200000))").await.unwrap();
+    for statement in [
+        "update history set at = now()",
+        "delete from history",
+        "update run_settings set at = now()",
+        "delete from run_settings",
+    ] {
+        assert_eq!(refused(&mut scene, statement).await, "PL003", "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_of_one_run_and_one_vote_of_a_person_counts() {
+    let mut scene = Scene::new().await;
+    let again = "insert into runs (id, plan, workspace, stem, number, name, revision, graph, settings, status, head, seq, chain, created_at)
+        select run_id(300000), plan, workspace, stem, number, name, 'd', 'g', '{}', 'queued', '{}', 1, '\\x01', now() from runs";
+    assert_eq!(refused(&mut scene, again).await, "23505", "{again}");
+    let vote = "insert into votes (item, voter, answer, about) values ('ask', 'ann', 'approve', 'd')";
+    scene.connection.execute(vote).await.unwrap();
+    assert_eq!(refused(&mut scene, vote).await, "23505", "{vote}");
+}
+
+/// A check that is taken out of a function, or without a function an index or a trigger that a statement drops, and the test that notices it.
 struct Fence {
     function: &'static str,
     check: &'static str,
@@ -319,6 +398,10 @@ const VOTE: &str = "planctl_vote_1(text, text, text, text, text, bigint[], json)
 const DRAFT_VOTE: &str = "planctl_answer_draft_1(text, text, text, text, text, bigint[], boolean)";
 const VOTED: &str = "fences::a_vote_is_refused_where_others_voted_or_where_its_run_or_its_ask_is_past_it";
 const VOTES: &str = "fences::votes_at_the_same_moment_take_turns";
+const LOCKS: &str = "planctl_take_locks(text[], uuid, text)";
+const CROSSING: &str = "queue::of_eight_that_want_crossing_locks_at_once_no_two_have_one";
+const LEASED: &str = "fences::a_gate_that_needs_locks_is_not_leased_with_the_report_and_each_lease_is_of_a_generation_of_its_own";
+const SERVED: &str = "fences::a_claim_leaves_what_a_run_serves_itself_and_the_runs_that_it_names";
 const STATE: &str = "fences::a_transition_of_another_state_of_its_run_is_late";
 const LEASE: &str = "fences::a_transition_under_another_lease_changes_nothing";
 
@@ -342,6 +425,10 @@ const FENCES: &[Fence] = &[
     Fence { function: COMMIT, check: "and not exists (select from items i where i.run = l.run and i.node = l.node and i.state = 'withdrawn')", instead: "", test: "withdrawn::b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_ended" },
     Fence { function: COMMIT, check: "(select json_array_elements_text(t.plan -> 'from'))\n      for update;", instead: "(select json_array_elements_text(t.plan -> 'from'));", test: "plans::b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft" },
     Fence { function: COMMIT, check: "and p.digest = of_run.revision", instead: "", test: "fences::the_status_of_a_plan_follows_no_run_of_another_text" },
+    Fence { function: COMMIT, check: "and p.status in (select json_array_elements_text(t.plan -> 'from'))", instead: "", test: "fences::the_status_of_a_plan_that_somebody_has_moved_stays" },
+    Fence { function: COMMIT, check: "and i.state <> 'withdrawn';", instead: ";", test: "fences::a_commit_writes_everything_that_a_transition_says" },
+    Fence { function: COMMIT, check: "and x.locks is null", instead: "", test: LEASED },
+    Fence { function: COMMIT, check: "or x.id = t.item then 1", instead: "then 1", test: LEASED },
     Fence { function: "planctl_taken_back_is_charged()", check: "raise exception 'the usage of the item is not as it was read' using errcode = 'PL002';", instead: "null;", test: "usage::p15_what_a_worker_says_while_its_work_is_taken_back_is_charged" },
     Fence { function: VOTE, check: "perform from runs r where r.id = (select a.run from asks a where a.item = of_item) for update;", instead: "", test: VOTES },
     Fence { function: VOTE, check: "and a.closed_at is null", instead: "", test: VOTED },
@@ -357,6 +444,22 @@ const FENCES: &[Fence] = &[
     Fence { function: CLAIM, check: "perform planctl_take_locks(candidate.locks, candidate.run, candidate.node);", instead: "null;", test: "queue::a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it" },
     Fence { function: CLAIM, check: "and i.available_at <= clock_timestamp()", instead: "", test: "fences::a_claim_looks_only_at_items_that_are_due_and_on_its_host" },
     Fence { function: CLAIM, check: "and i.home = on_host", instead: "", test: "fences::a_claim_looks_only_at_items_that_are_due_and_on_its_host" },
+    Fence { function: CLAIM, check: "generation = i.generation + 1", instead: "generation = i.generation", test: LEASED },
+    Fence { function: CLAIM, check: "and i.run <> all(of_runs)", instead: "", test: SERVED },
+    Fence { function: CLAIM, check: "and i.served_on = on_host", instead: "and i.served_on is not null", test: SERVED },
+    Fence { function: LOCKS, check: "raise exception 'another claim was quicker' using errcode = 'PL004';", instead: "null;", test: CROSSING },
+    Fence { function: LOCKS, check: "where locks.run = excluded.run and locks.node = excluded.node", instead: "", test: CROSSING },
+    Fence { function: "planctl_sweep_outputs(bigint, bigint)", check: "and not exists (select from told t where t.digest = o.digest)", instead: "", test: "outputs::p20_b1_outputs_of_which_no_history_tells_are_swept_after_a_day" },
+    Fence { function: "", check: "drop index items_token", instead: "", test: "group_commit::a_claim_for_all_gives_nothing_to_anybody_where_one_cannot_have_what_it_would_get" },
+    Fence { function: "", check: "drop index one_active_run_per_workspace", instead: "", test: "apply::of_two_runs_that_want_a_workspace_at_once_one_has_it" },
+    Fence { function: "", check: "drop index votes_that_count", instead: "", test: NAMED },
+    Fence { function: "", check: "alter table runs drop constraint runs_stem_number_key", instead: "", test: NAMED },
+    Fence { function: "", check: "alter table approvals drop constraint approvals_nonce_key", instead: "", test: "plans::p18_an_approval_serves_one_text_and_one_configuration_until_the_text_changes" },
+    Fence { function: "", check: "alter table commands drop constraint commands_pkey", instead: "", test: "requests::p14_what_a_request_did_is_found_by_whoever_takes_it_up" },
+    Fence { function: "", check: "drop trigger history_is_final on history", instead: "", test: FINAL },
+    Fence { function: "", check: "drop trigger settings_are_final on run_settings", instead: "", test: FINAL },
+    Fence { function: "", check: "drop trigger draft_answers_are_final on draft_answers", instead: "", test: "draft_asks::m_35_the_ask_of_a_draft_is_answered_once_and_its_answer_never_changes" },
+    Fence { function: "", check: "drop trigger items_are_held_back on items", instead: "", test: "days::p15_work_is_held_back_once_the_day_s_budget_is_used_up_and_goes_on_when_it_is_raised_for_the_day" },
     Fence { function: CLAIM, check: "and k.paused", instead: "and false", test: "workers::a_paused_worker_finds_nothing_until_it_may_go_on" },
 ];
 

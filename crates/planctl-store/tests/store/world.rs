@@ -125,12 +125,12 @@ pub fn contract() -> Contract {
     }
 }
 
-/// Names a check that the functions of the database are to do without: the function, the check and what stands in its place,
-/// with U+001F between them.
+/// Names a check that the database is to do without: the function that has it, the check and what stands in its place, with U+001F
+/// between them; without a function, a statement that drops an index or a trigger.
 pub const REMOVED_CHECK: &str = "PLANCTL_TEST_REMOVED_CHECK";
 
 pub async fn database() -> TestDatabase {
-    use sqlx::Connection as _;
+    use sqlx::{Connection as _, Executor as _};
     let Ok(removed) = std::env::var(REMOVED_CHECK) else {
         return TestCluster::shared().migrated_database().await;
     };
@@ -141,6 +141,9 @@ pub async fn database() -> TestDatabase {
             store.close().await;
             let mut connection = sqlx::PgConnection::connect_with(&options).await?;
             match removed.split('\u{1f}').collect::<Vec<_>>()[..] {
+                ["", dropped, _] => {
+                    connection.execute(sqlx::AssertSqlSafe(dropped)).await.map(drop).map_err(Into::into)
+                }
                 [function, check, instead] => remove(&mut connection, function, check, instead).await,
                 _ => Ok(()),
             }

@@ -189,7 +189,7 @@ impl<'a> Drafting<'a> {
 
     /// Tells the conversation what people answered: at this command, and in the inbox.
     async fn hear_answers(&mut self) -> Result<(), Failure> {
-        let given = inbox::given(&self.args.answer, "write --answer Q1='…'")?;
+        let given = inbox::parse_answers(&self.args.answer, "write --answer Q1='…'")?;
         let mut heard = inbox::answers(self.database, &self.record.asked, &given).await?;
         heard.extend(given.into_iter().filter(|(id, _)| !self.record.asked.contains_key(id)));
         for (id, text) in &heard {

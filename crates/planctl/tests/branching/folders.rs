@@ -27,12 +27,12 @@ fn fixture(folders: &[&str]) -> Fixture {
     let fixture = Fixture::new();
     fixture.write("plans/inner.md", INNER);
     for folder in folders {
-        furnish(&fixture, folder);
+        prepare(&fixture, folder);
     }
     fixture
 }
 
-fn furnish(fixture: &Fixture, folder: &str) {
+fn prepare(fixture: &Fixture, folder: &str) {
     let name = folder.rsplit('/').next().unwrap();
     fixture.write(&format!("{folder}/notes.md"), &format!("Notes of {name}.\n"));
     fixture.write(&format!("{folder}/check.sh"), &format!("test \"$(cat made)\" = {name}\n"));
@@ -70,7 +70,7 @@ fn a6_a_plan_within_works_in_its_folder_and_everything_shows_it() {
     // An approval there is none here, where other files decide.
     let said = fixture.planctl(&["plan", "run", "plans/inner.md", "--again", "--no-wait", "--exec", WORK]);
     assert_ne!(said.code, 0, "{said:?}");
-    furnish(&fixture, ".");
+    prepare(&fixture, ".");
     let said = fixture.planctl(&["plan", "run", "plans/inner.md", "--again", "--no-wait", "--exec", WORK]);
     assert_eq!(said.code, 3, "{said:?}");
 }
@@ -134,7 +134,7 @@ fn a6_a_folder_that_is_not_there_is_told_and_asked_for_when_its_turn_comes() {
     let shown = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     assert!(shown.contains("the folder later/one of ") && shown.contains("it does not exist"), "{shown}");
     assert!(shown.contains("in which plans/inner.md works"), "{shown}");
-    furnish(&fixture, "later/one");
+    prepare(&fixture, "later/one");
     assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
     let said = fixture.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
@@ -277,7 +277,7 @@ fn a6_a_plan_within_is_edited_and_verified_where_it_works() {
 fn a6_who_approves_the_file_of_a_plan_that_waits_within_another_approves_it_for_its_folder() {
     let fixture = fixture(&["at/one"]);
     // It is verified in the workspace as well, where another file decides.
-    furnish(&fixture, ".");
+    prepare(&fixture, ".");
     fixture.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", ""))));
     assert_eq!(fixture.planctl(&run(&["--approve"], WORK)).code, 3);
     assert_eq!(fixture.planctl(&["plan", "approve", "plans/inner.md"]).code, 0);
@@ -327,7 +327,7 @@ fn a6_the_file_of_a_plan_that_waits_in_a_folder_is_verified_there_when_it_is_app
     let typed = "planctl verify --workspace at/one plans/inner.md";
     assert!(said.err.contains(typed), "{said:?}");
     assert_eq!(fixture.planctl(&typed.split(' ').skip(1).collect::<Vec<_>>()).code, 1);
-    furnish(&fixture, "at/one");
+    prepare(&fixture, "at/one");
     let said = fixture.planctl(&["plan", "approve", "plans/inner.md"]);
     assert_eq!(said.code, 0, "{said:?}");
     let said = fixture.planctl(&["plan", "resume", "outer-1", "--no-wait"]);

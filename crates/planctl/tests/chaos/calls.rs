@@ -110,7 +110,7 @@ impl Sockets {
             match wire.send(socket, call) {
                 Some(reply) if !reply.is_passing() => return reply,
                 reply => assert!(
-                    began.elapsed() < 2 * crate::support::PATIENCE,
+                    began.elapsed() < 2 * crate::support::WAIT_MAX,
                     "{} {} is not answered: {reply:?}",
                     call.method,
                     call.path

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 
-use super::workers::Crew;
+use super::workers::WorkerPool;
 use crate::support::chance::Chance;
 use crate::support::{Going, Place};
 
@@ -88,8 +88,8 @@ pub struct Done {
 }
 
 /// Does harm every three seconds until `is_over`, each kind once before any comes again.
-pub fn rage(place: &Place, daemons: &mut [Daemon], crew: &Crew, is_over: &AtomicBool) -> Done {
-    let mut chance = Chance::new(crew.seed);
+pub fn rage(place: &Place, daemons: &mut [Daemon], pool: &WorkerPool, is_over: &AtomicBool) -> Done {
+    let mut chance = Chance::new(pool.seed);
     let (mut done, mut deck) = (Done::default(), Vec::new());
     let mut due = Instant::now() + EVERY;
     while !is_over.load(Ordering::SeqCst) {
@@ -103,13 +103,13 @@ pub fn rage(place: &Place, daemons: &mut [Daemon], crew: &Crew, is_over: &Atomic
             deck = shuffled(&mut chance);
         }
         let fault = deck.pop().unwrap();
-        if harm(fault, place, daemons, crew, &mut chance, &mut done) {
+        if harm(fault, place, daemons, pool, &mut chance, &mut done) {
             *done.faults.entry(fault).or_default() += 1;
         } else {
             deck.push(fault);
         }
         if done.faults.len() == FAULTS.len() {
-            crew.may_end.store(true, Ordering::SeqCst);
+            pool.may_end.store(true, Ordering::SeqCst);
         }
     }
     done
@@ -129,7 +129,7 @@ fn harm(
     fault: Fault,
     place: &Place,
     daemons: &mut [Daemon],
-    crew: &Crew,
+    pool: &WorkerPool,
     chance: &mut Chance,
     done: &mut Done,
 ) -> bool {
@@ -139,9 +139,9 @@ fn harm(
             daemons[victim].kill(place)
         }
         Fault::WorkersKilled => {
-            let some = 1 + chance.below(crew.members.len() as u64 / 4);
+            let some = 1 + chance.below(pool.members.len() as u64 / 4);
             for _ in 0..some {
-                crew.members[chance.below(crew.members.len() as u64) as usize].kill();
+                pool.members[chance.below(pool.members.len() as u64) as usize].kill();
             }
             done.workers_killed += some as usize;
             true

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::workers::{Crew, workspace_of};
+use super::workers::{WorkerPool, workspace_of};
 use super::{Scale, is_flaky};
 use crate::support::Place;
 use crate::support::history::History;
 
 /// Every history is sound, each attempt has its one verdict, and what was accepted is on record once (I10, I22).
-pub fn histories_hold(place: &Place, crew: &Crew, runs: &BTreeMap<u32, String>) {
+pub fn histories_hold(place: &Place, pool: &WorkerPool, runs: &BTreeMap<u32, String>) {
     let audit = place.planctl(&["audit"]);
     assert_eq!(audit.code, 0, "{audit:?}");
     assert_eq!(audit.out.matches("sound  ").count(), runs.len(), "{audit:?}");
-    let accepted = crew.accepted.lock().unwrap();
+    let accepted = pool.accepted.lock().unwrap();
     for (plan, run) in runs {
         let history = History::of(place, run);
         history.must_be_whole();
         let verdicts: Vec<(u32, u64)> = history.verdicts().into_keys().collect();
-        assert_eq!(verdicts, attempts(crew.seed, &crew.scale, *plan), "attempts of {run}");
+        assert_eq!(verdicts, attempts(pool.seed, &pool.scale, *plan), "attempts of {run}");
         assert_eq!(history.names().last(), Some(&"plan_completed"), "{run}");
         let reports = history.reports();
         for told in accepted.iter().filter(|told| told.run == *run) {

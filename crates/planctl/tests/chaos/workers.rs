@@ -19,7 +19,7 @@ const SLICE: Duration = Duration::from_millis(20);
 const VANISHES: u64 = 20;
 
 /// The state that the workers of one batch share.
-pub struct Crew {
+pub struct WorkerPool {
     pub(super) scale: Scale,
     pub seed: u64,
     pub sockets: Sockets,
@@ -62,7 +62,7 @@ pub struct Accepted {
 
 /// One life of one worker.
 struct Life<'a> {
-    crew: &'a Crew,
+    pool: &'a WorkerPool,
     member: &'a Member,
     life: usize,
     name: String,
@@ -70,7 +70,7 @@ struct Life<'a> {
     said: usize,
 }
 
-impl Crew {
+impl WorkerPool {
     /// Works as member `number` until it is over; a worker that was killed is followed by another.
     pub fn work(&self, number: usize) {
         let member = &self.members[number];
@@ -79,7 +79,7 @@ impl Crew {
             let life = member.lives.load(Ordering::SeqCst);
             let name = format!("worker-{number}-{life}");
             let mut one =
-                Life { crew: self, member, life, name, chance: Chance::new(chance.number()), said: 0 };
+                Life { pool: self, member, life, name, chance: Chance::new(chance.number()), said: 0 };
             while one.lives() && !self.is_over.load(Ordering::SeqCst) {
                 one.turn();
             }
@@ -99,8 +99,8 @@ impl Life<'_> {
     /// Claims something and does it.
     fn turn(&mut self) {
         let Some(claimed) = self.claim() else { return };
-        if self.chance.below(VANISHES) == 0 || self.crew.vanished.load(Ordering::SeqCst) == 0 {
-            self.crew.vanished.fetch_add(1, Ordering::SeqCst);
+        if self.chance.below(VANISHES) == 0 || self.pool.vanished.load(Ordering::SeqCst) == 0 {
+            self.pool.vanished.fetch_add(1, Ordering::SeqCst);
             return;
         }
         if self.mind(&claimed) {
@@ -112,12 +112,12 @@ impl Life<'_> {
     fn claim(&mut self) -> Option<Value> {
         let key = format!("{}-{}", self.name, self.chance.number());
         let body = json!({"roles": ["coder"], "worker": self.name, "lease_seconds": 5}).to_string();
-        let reply = self.insist("/v1/items/claim?wait=5", &self.crew.token.clone(), Some(&key), &body)?;
+        let reply = self.insist("/v1/items/claim?wait=5", &self.pool.token.clone(), Some(&key), &body)?;
         match reply.status {
             200 => Some(reply.body),
             204 => None,
             _ => {
-                self.crew.odd("claim", &reply);
+                self.pool.odd("claim", &reply);
                 None
             }
         }
@@ -125,16 +125,16 @@ impl Life<'_> {
 
     /// Works, and says now and then that it lives; says whether anybody still waits for what comes of it.
     fn mind(&mut self, claimed: &Value) -> bool {
-        let (least, most) = self.crew.scale.work_ms;
+        let (least, most) = self.pool.scale.work_ms;
         let mut left = Duration::from_millis(least) + self.chance.within_ms(most - least);
         let every = Duration::from_secs(claimed["heartbeat_seconds"].as_u64().unwrap());
-        let is_last = claimed["step"].as_u64() == Some(u64::from(self.crew.scale.steps));
+        let is_last = claimed["step"].as_u64() == Some(u64::from(self.pool.scale.steps));
         let mut beaten = Instant::now();
         loop {
             if !self.lives() {
                 return false;
             }
-            let is_held = is_last && !self.crew.may_end.load(Ordering::SeqCst);
+            let is_held = is_last && !self.pool.may_end.load(Ordering::SeqCst);
             if left.is_zero() && !is_held {
                 break;
             }
@@ -161,16 +161,16 @@ impl Life<'_> {
             key: None,
             body: Some("{}".to_owned()),
         };
-        let sockets = &self.crew.sockets.0;
+        let sockets = &self.pool.sockets.0;
         let answered = self.member.wire.send(&sockets[self.said % sockets.len()], &call);
         match answered {
             Some(reply) if reply.status == 200 => reply.body["cancel"] == false,
             Some(reply) if reply.code() == "lease_lost" => {
-                self.crew.lost.fetch_add(1, Ordering::SeqCst);
+                self.pool.lost.fetch_add(1, Ordering::SeqCst);
                 false
             }
             Some(reply) if !reply.is_passing() => {
-                self.crew.odd("heartbeat", &reply);
+                self.pool.odd("heartbeat", &reply);
                 false
             }
             Some(_) | None => true,
@@ -182,7 +182,7 @@ impl Life<'_> {
         let (workspace, step) = place_of(claimed);
         let path = workspace.join(format!("out-{step}"));
         let plan = workspace.file_name().unwrap().to_str().unwrap().parse().unwrap();
-        if is_flaky(self.crew.seed, plan, step) && claimed["attempt"] == 1 {
+        if is_flaky(self.pool.seed, plan, step) && claimed["attempt"] == 1 {
             if let Ok(mut file) = OpenOptions::new().write(true).create_new(true).open(&path) {
                 writeln!(file, "bad").unwrap();
             }
@@ -204,14 +204,14 @@ impl Life<'_> {
         };
         if reply.status == 200 {
             if reply.body["repeated"] == true {
-                self.crew.repeated.fetch_add(1, Ordering::SeqCst);
+                self.pool.repeated.fetch_add(1, Ordering::SeqCst);
             }
             let run = claimed["run"].as_str().unwrap().to_owned();
-            self.crew.accepted.lock().unwrap().push(Accepted { run, text });
+            self.pool.accepted.lock().unwrap().push(Accepted { run, text });
         } else if reply.code() == "lease_lost" {
-            self.crew.lost.fetch_add(1, Ordering::SeqCst);
+            self.pool.lost.fetch_add(1, Ordering::SeqCst);
         } else {
-            self.crew.odd("complete", &reply);
+            self.pool.odd("complete", &reply);
         }
     }
 
@@ -219,7 +219,7 @@ impl Life<'_> {
     fn insist(&mut self, path: &str, token: &str, key: Option<&str>, body: &str) -> Option<Reply> {
         let call = Call { method: "POST", path, token: Some(token), key, body: Some(body.to_owned()) };
         while self.lives() {
-            let sockets = &self.crew.sockets.0;
+            let sockets = &self.pool.sockets.0;
             let socket = &sockets[self.chance.below(sockets.len() as u64) as usize];
             match self.member.wire.send(socket, &call) {
                 // A dead worker's answer is nobody's.

@@ -18,7 +18,7 @@ use crate::table::Effect;
 use crate::tier::Tier;
 
 /// Longer than any scenario takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Functions and names for all scripts of a scenario.
 const PRELUDE: &str = r#"
@@ -343,7 +343,7 @@ impl Place {
             if child.try_wait().unwrap().is_some() {
                 break false;
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > WAIT_MAX {
                 kill_process_group(Pid::from_child(&child), Signal::KILL).ok();
                 child.wait().unwrap();
                 break true;

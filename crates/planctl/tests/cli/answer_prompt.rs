@@ -2,9 +2,9 @@
 
 use rustix::process::Signal;
 
+use crate::console::{Console, screen};
 use crate::fixture::{Fixture, plan};
 use crate::http::house::House;
-use crate::seat::{Seat, screen};
 
 /// Does a step right where its prompt says so.
 const WORKER: &str = "case $(cat) in *'use the force'*) touch done-$PLANCTL_STEP;; esac";
@@ -24,12 +24,16 @@ fn an_escalation_is_shown_whole_and_answered_with_a_note() {
     // Beside a daemon, and without one.
     for fixture in [&house.fixture, &alone] {
         stuck(fixture);
-        let mut seat = Seat::new(fixture, 100, &run(WORKER));
-        seat.hear("escalation ").hear("contract, which passes with exit code 0").hear("test -e done-1");
-        seat.hear("[").hear("try once more, with your note in the prompt").hear("your answer?").keys("q\n");
-        seat.hear("Please type r, s, w, g, e or x.").hear("your answer?").keys("r\n");
-        seat.hear("a note for the worker?").keys("use the force\n").hear("recorded: retry by ann");
-        let (code, printed) = seat.end();
+        let mut console = Console::new(fixture, 100, &run(WORKER));
+        console.hear("escalation ").hear("contract, which passes with exit code 0").hear("test -e done-1");
+        console
+            .hear("[")
+            .hear("try once more, with your note in the prompt")
+            .hear("your answer?")
+            .keys("q\n");
+        console.hear("Please type r, s, w, g, e or x.").hear("your answer?").keys("r\n");
+        console.hear("a note for the worker?").keys("use the force\n").hear("recorded: retry by ann");
+        let (code, printed) = console.end();
         assert_eq!(code, 0, "{printed}");
         let rows = screen(100, &printed);
         assert_eq!(rows.iter().filter(|row| row.contains(" 1  One ")).count(), 1, "{rows:#?}");
@@ -57,16 +61,17 @@ fn several_asks_come_one_after_the_other() {
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len(), 3);
-    let mut seat = Seat::new(&fixture, 100, "planctl resume @last");
+    let mut console = Console::new(&fixture, 100, "planctl resume @last");
     for place in ["1 of 3", "2 of 3", "3 of 3"] {
-        seat.hear(place)
+        console
+            .hear(place)
             .hear("your answer?")
             .keys("s\n")
             .hear("why?")
             .keys("not today\n")
             .hear("recorded: skip");
     }
-    let (code, printed) = seat.end();
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
 }
 
@@ -75,14 +80,15 @@ fn later_leaves_an_ask_open_and_enter_comes_back_to_it() {
     let fixture = Fixture::new();
     stuck(&fixture);
     for later in ["\n", "\u{1b}"] {
-        let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve --exec true");
-        seat.hear("your answer?")
+        let mut console = Console::new(&fixture, 100, "planctl run p.md --approve --exec true");
+        console
+            .hear("your answer?")
             .keys(later)
             .hear("left open; Enter comes back to it, or: planctl approvals show");
         // Only the live view hears it, and it is there again with this.
-        seat.hear("waiting for you: planctl approvals show").keys("\n").hear("your answer?").keys(later);
-        seat.hear("left open").hear("waiting for you").keys("\u{3}");
-        let (code, printed) = seat.end();
+        console.hear("waiting for you: planctl approvals show").keys("\n").hear("your answer?").keys(later);
+        console.hear("left open").hear("waiting for you").keys("\u{3}");
+        let (code, printed) = console.end();
         assert_eq!(code, 130, "{printed}");
     }
     fixture.ask();
@@ -92,17 +98,17 @@ fn later_leaves_an_ask_open_and_enter_comes_back_to_it() {
 fn a_terminal_whose_input_ended_is_not_asked_again_and_nothing_is_drawn_anew() {
     let fixture = Fixture::new();
     stuck(&fixture);
-    let mut seat = Seat::new(&fixture, 100, &run(WORKER));
-    seat.hear("your answer?").keys("\u{4}").hear("the input has ended; answer from elsewhere: planctl");
-    seat.hear("waiting for you: planctl approvals show ");
+    let mut console = Console::new(&fixture, 100, &run(WORKER));
+    console.hear("your answer?").keys("\u{4}").hear("the input has ended; answer from elsewhere: planctl");
+    console.hear("waiting for you: planctl approvals show ");
     // Nothing that is typed brings the question back, and an answer from elsewhere counts.
-    seat.keys("\n");
+    console.keys("\n");
     let said = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "in vain"]);
     assert_eq!(said.code, 0, "{said:?}");
-    seat.hear("attempt 2 ").hear("waiting for you: planctl approvals show ");
+    console.hear("attempt 2 ").hear("waiting for you: planctl approvals show ");
     let said = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "use the force"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let (code, printed) = seat.end();
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     assert_eq!(printed.matches("your answer?").count(), 1, "{printed}");
     let frames: Vec<&str> = printed.split("\u{1b}[J").collect();
@@ -113,9 +119,9 @@ fn a_terminal_whose_input_ended_is_not_asked_again_and_nothing_is_drawn_anew() {
 fn an_arrow_is_no_answer_and_ctrl_c_stops_the_run_while_it_asks() {
     let fixture = Fixture::new();
     stuck(&fixture);
-    let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve --exec true");
-    seat.hear("your answer?").keys("\u{1b}[A").hear("your answer?").keys("\u{3}");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, "planctl run p.md --approve --exec true");
+    console.hear("your answer?").keys("\u{1b}[A").hear("your answer?").keys("\u{3}");
+    let (code, printed) = console.end();
     assert_eq!(code, 130, "{printed}");
     assert!(printed.contains("planctl resume p-1"), "{printed}");
     fixture.ask();
@@ -125,12 +131,12 @@ fn an_arrow_is_no_answer_and_ctrl_c_stops_the_run_while_it_asks() {
 fn who_answers_elsewhere_is_named_and_the_run_goes_on() {
     let fixture = Fixture::new();
     stuck(&fixture);
-    let mut seat = Seat::new(&fixture, 100, &run(WORKER));
-    seat.hear("your answer?");
+    let mut console = Console::new(&fixture, 100, &run(WORKER));
+    console.hear("your answer?");
     let mut command = fixture.command(&["approvals", "retry", &fixture.ask(), "--note", "use the force"]);
     assert!(command.env("PLANCTL_ACTOR", "bob").output().unwrap().status.success());
-    seat.hear("was answered meanwhile: retry by bob: use the force");
-    let (code, printed) = seat.end();
+    console.hear("was answered meanwhile: retry by bob: use the force");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
 }
 
@@ -142,18 +148,18 @@ fn a_watcher_is_asked_too_and_no_pipe_no_agent_and_nobody_who_forbids_input() {
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
     assert_eq!(said.code, 3, "{said:?}");
     for line in ["planctl --no-input plan watch @last", "PLANCTL_ITEM_ID=1 planctl watch @last"] {
-        let mut seat = Seat::new(fixture, 100, line);
-        seat.hear("waiting for you: planctl approvals show").keys("\u{3}");
-        let (_, printed) = seat.end();
+        let mut console = Console::new(fixture, 100, line);
+        console.hear("waiting for you: planctl approvals show").keys("\u{3}");
+        let (_, printed) = console.end();
         assert!(!printed.contains("your answer?"), "{printed}");
     }
     let mut piped = fixture.start(&["plan", "watch", "@last"]);
     piped.hear("waiting for you: planctl approvals show");
     piped.signal(Signal::TERM);
     assert!(!piped.end().err.contains("your answer?"));
-    let mut seat = Seat::new(fixture, 100, "planctl watch @last");
-    seat.hear("your answer?").keys("retry\n").hear("a note").keys("use the force\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(fixture, 100, "planctl watch @last");
+    console.hear("your answer?").keys("retry\n").hear("a note").keys("use the force\n");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
 }
 
@@ -165,9 +171,13 @@ fn a_workers_question_is_answered_in_ones_own_words() {
         "worker.sh",
         r#"case $(cat) in *blue*) echo blue > colour;; *) echo '{"planctl":"result/1","outcome":"needs_input","question":"Which colour?"}' > $PLANCTL_RESULT_FILE;; esac"#,
     );
-    let mut seat = Seat::new(&fixture, 100, &run("bash worker.sh"));
-    seat.hear("asks:").hear("Which colour?").hear("your answer? a letter or your own words").keys("blue\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &run("bash worker.sh"));
+    console
+        .hear("asks:")
+        .hear("Which colour?")
+        .hear("your answer? a letter or your own words")
+        .keys("blue\n");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
 }
 
@@ -181,10 +191,10 @@ fn a_budget_is_raised_by_what_is_short() {
         "worker.sh",
         r#"touch done-$PLANCTL_STEP; echo '{"planctl":"result/1","text":"ok","usage":{"input_tokens":900,"output_tokens":100}}' > $PLANCTL_RESULT_FILE"#,
     );
-    let mut seat = Seat::new(&fixture, 100, &run("bash worker.sh"));
-    seat.hear("budget ").hear("your answer?").keys("r\n").hear("by how many tokens?").keys("much\n");
-    seat.hear("could not read `much`").hear("your answer?").keys("r\n").hear("by how many").keys("2k\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &run("bash worker.sh"));
+    console.hear("budget ").hear("your answer?").keys("r\n").hear("by how many tokens?").keys("much\n");
+    console.hear("could not read `much`").hear("your answer?").keys("r\n").hear("by how many").keys("2k\n");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     assert_eq!(fixture.status()["budget"]["tokens"], 3500);
 }
@@ -200,11 +210,14 @@ fn a_choice_is_made_by_name_or_number_and_says_what_follows() {
     {
         let fixture = Fixture::new();
         fixture.write("p.md", STEPS);
-        let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve");
-        seat.hear("Shall they stay?").hear("1  Keep the old names").hear("→ step 2 \"Add aliases\"");
-        seat.hear("2  Drop").hear("→ step 3 \"Drop them\"").hear("your answer? a number, a name or a letter");
-        seat.keys(answer);
-        let (code, printed) = seat.end();
+        let mut console = Console::new(&fixture, 100, "planctl run p.md --approve");
+        console.hear("Shall they stay?").hear("1  Keep the old names").hear("→ step 2 \"Add aliases\"");
+        console
+            .hear("2  Drop")
+            .hear("→ step 3 \"Drop them\"")
+            .hear("your answer? a number, a name or a letter");
+        console.keys(answer);
+        let (code, printed) = console.end();
         assert_eq!(code, 0, "{printed}");
         assert!(fixture.path(file).exists(), "{printed}");
     }
@@ -224,11 +237,11 @@ fn a_file_that_was_tampered_with_shows_its_difference_is_restored_and_the_edit_t
     fixture.write("check.sh", "test -e done-1\n");
     fixture.write("p.md", &plan("Cheat", "5 minutes", &[("One", "bash check.sh", "escalate")]));
     let worker = "if [ -e tried ]; then touch done-1; else touch tried; echo true > check.sh; fi";
-    let mut seat = Seat::new(&fixture, 100, &run(worker));
-    seat.hear("protected file check.sh changed").hear("-test -e done-1").hear("+true");
-    seat.hear("name check.sh in the step's task or").hear("planctl approvals edit");
-    seat.hear("put the approved copies back").hear("your answer?").keys("t\n").hear("why?").keys("\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &run(worker));
+    console.hear("protected file check.sh changed").hear("-test -e done-1").hear("+true");
+    console.hear("name check.sh in the step's task or").hear("planctl approvals edit");
+    console.hear("put the approved copies back").hear("your answer?").keys("t\n").hear("why?").keys("\n");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     assert_eq!(fixture.read("check.sh"), "test -e done-1\n");
 }
@@ -239,9 +252,9 @@ fn a_proposed_step_is_put_into_the_plan_and_an_edit_goes_on_with_the_plan() {
     stuck(&fixture);
     fixture.write("edit.sh", "sed -i 's/test -e done-1/true/' \"$1\"");
     let editor = format!("EDITOR='bash {}'", fixture.path("edit.sh").display());
-    let mut seat = Seat::new(&fixture, 100, &format!("export {editor}; {}", run("true")));
-    seat.hear("your answer?").keys("e\n").hear("Approve this, and go on with p-1 at step 1?").keys("y\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &format!("export {editor}; {}", run("true")));
+    console.hear("your answer?").keys("e\n").hear("Approve this, and go on with p-1 at step 1?").keys("y\n");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     assert!(!printed.contains("planctl resume"), "it goes on here: {printed}");
 }

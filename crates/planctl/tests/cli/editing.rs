@@ -1,7 +1,7 @@
 //! `approvals edit`: a plan changed in flight, in an editor that is a script.
 
+use crate::console::Console;
 use crate::fixture::{Fixture, Going, Said, plan};
-use crate::seat::Seat;
 
 /// Both steps' workers do nothing of use for step 2, whose contract is wrong.
 const WORKER: &str = "touch done-$PLANCTL_STEP";
@@ -253,9 +253,9 @@ fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
 fn ctrl_c_at_the_question_after_an_edit_says_where_the_text_is_kept() {
     let fixture = stuck();
     let line = format!("EDITOR='sed -i s/wrong-2/done-2/' planctl approvals edit {}", fixture.ask());
-    let mut seat = Seat::new(&fixture, 200, &line);
-    seat.hear("Approve this").hear("> ").keys("\u{3}");
-    let said = seat.end().1;
+    let mut console = Console::new(&fixture, 200, &line);
+    console.hear("Approve this").hear("> ").keys("\u{3}");
+    let said = console.end().1;
     assert!(said.contains("your text is kept in") && said.contains("planctl approvals edit"), "{said}");
 }
 

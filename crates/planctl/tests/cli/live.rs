@@ -1,8 +1,8 @@
 //! The live view of a run, at a terminal that people use meanwhile.
 
+use crate::console::{Console, screen};
 use crate::fixture::{Fixture, plan};
 use crate::http::house::House;
-use crate::seat::{Seat, screen};
 
 const RUN: &str = "planctl run p.md --approve --exec 'while [ ! -e go ]; do sleep 0.02; done; touch done-1'";
 
@@ -21,10 +21,10 @@ fn enter_leaves_no_row_behind_and_what_is_typed_stays_for_the_shell() {
         let fixture = Fixture::new();
         one_step(&fixture);
         let line = format!("{RUN}; read first; read second; echo \"[$first,$second]\"; stty -a");
-        let mut seat = Seat::new(&fixture, columns, &line);
-        seat.hear("working").keys("\nkept\n").hear("working").hear("working");
+        let mut console = Console::new(&fixture, columns, &line);
+        console.hear("working").keys("\nkept\n").hear("working").hear("working");
         fixture.write("go", "");
-        let (_, printed) = seat.end();
+        let (_, printed) = console.end();
         let rows = screen(columns.into(), &printed);
         assert_eq!(rows_with(&rows, "Write the gr").len(), 1, "{rows:#?}");
         assert_eq!(rows_with(&rows, "working").len(), 0, "{rows:#?}");
@@ -38,16 +38,16 @@ fn enter_leaves_no_row_behind_and_what_is_typed_stays_for_the_shell() {
 fn a_terminal_that_becomes_narrower_or_wider_keeps_one_picture() {
     let fixture = Fixture::new();
     one_step(&fixture);
-    let mut seat = Seat::new(&fixture, 100, RUN);
-    seat.hear("working").resize(30);
+    let mut console = Console::new(&fixture, 100, RUN);
+    console.hear("working").resize(30);
     // The second picture after that is drawn in place of one of the same width.
     for _ in 0..3 {
-        seat.hear("\u{1b}[J");
+        console.hear("\u{1b}[J");
     }
-    let before = seat.heard.len();
-    seat.hear("\u{1b}[J").hear("\u{1b}[J");
+    let before = console.heard.len();
+    console.hear("\u{1b}[J").hear("\u{1b}[J");
     fixture.write("go", "");
-    let (code, printed) = seat.end();
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     let rows = screen(1_000, &printed[before..]);
     let end = rows.iter().position(|row| row.starts_with("✓ p-1 done")).unwrap();
@@ -61,18 +61,18 @@ fn a_terminal_that_becomes_narrower_or_wider_keeps_one_picture() {
 fn ctrl_c_and_ctrl_z_leave_the_picture_and_a_terminal_that_echoes() {
     let fixture = Fixture::new();
     one_step(&fixture);
-    let mut seat = Seat::new(&fixture, 100, &format!("trap : INT; {RUN}; echo code=$?; stty -a"));
-    seat.hear("working").keys("\u{3}").hear("code=130");
-    let (_, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &format!("trap : INT; {RUN}; echo code=$?; stty -a"));
+    console.hear("working").keys("\u{3}").hear("code=130");
+    let (_, printed) = console.end();
     let rows = screen(100, &printed);
     assert_eq!(rows_with(&rows, "Write the gr").len(), 1, "{rows:#?}");
     assert_eq!(rows_with(&rows, " echo ").len(), 1, "{rows:#?}");
 
     let line = "set -m; planctl resume @last; stty -a; fg; stty -a";
-    let mut seat = Seat::new(&fixture, 100, line);
-    seat.hear("working").keys("\u{1a}").hear(" echo ").hear("working");
+    let mut console = Console::new(&fixture, 100, line);
+    console.hear("working").keys("\u{1a}").hear(" echo ").hear("working");
     fixture.write("go", "");
-    let (_, printed) = seat.end();
+    let (_, printed) = console.end();
     assert_eq!(printed.matches(" echo ").count(), 2, "{printed}");
     assert_eq!(fixture.status()["state"], "done");
 }
@@ -82,10 +82,10 @@ fn a_daemon_that_dies_leaves_the_last_picture_and_the_way_on() {
     let house = House::new();
     let fixture = &house.fixture;
     one_step(fixture);
-    let mut seat = Seat::new(fixture, 100, RUN);
-    seat.hear("working");
+    let mut console = Console::new(fixture, 100, RUN);
+    console.hear("working");
     house.kill();
-    let (code, printed) = seat.end();
+    let (code, printed) = console.end();
     assert_eq!(code, 69, "{printed}");
     let rows = screen(100, &printed);
     assert_eq!(rows_with(&rows, "Write the gr").len(), 1, "{rows:#?}");

@@ -1,7 +1,7 @@
 //! Screens at terminals of several widths: no word is broken at the edge, and what matters is there.
 
+use crate::console::{Console, screen};
 use crate::fixture::{Fixture, plan};
-use crate::seat::{Seat, screen};
 
 /// Says whether a line may be wider than the terminal: what is quoted, and what is to be copied whole.
 fn may_be_wider(line: &str) -> bool {
@@ -44,7 +44,7 @@ fn no_screen_breaks_a_word_at_the_edge_of_a_terminal_of_40_80_or_100_columns() {
             "library ls",
         ];
         for command in commands {
-            let (_, printed) = Seat::new(&fixture, columns, &format!("planctl {command}")).end();
+            let (_, printed) = Console::new(&fixture, columns, &format!("planctl {command}")).end();
             let printed = planctl_view::strip_terminal_sequences(&printed).replace('\r', "");
             let is_too_wide =
                 |line: &&str| line.chars().count() > usize::from(columns) && !may_be_wider(line);
@@ -60,9 +60,9 @@ fn the_live_view_of_a_narrow_terminal_has_the_state_of_each_step_and_the_command
     let fixture = Fixture::new();
     fixture
         .write("p.md", &plan("Greets", "5 minutes", &[("Write the greeting", "test -e done-1", "escalate")]));
-    let mut seat = Seat::new(&fixture, 40, "planctl run p.md --approve --exec true");
-    seat.hear("your answer?").keys("\n").hear("left open").hear("planctl approvals show").keys("\u{3}");
-    let (_, printed) = seat.end();
+    let mut console = Console::new(&fixture, 40, "planctl run p.md --approve --exec true");
+    console.hear("your answer?").keys("\n").hear("left open").hear("planctl approvals show").keys("\u{3}");
+    let (_, printed) = console.end();
     let rows = screen(40, &printed);
     let last = rows.iter().rposition(|row| row.contains('✋')).unwrap_or_else(|| panic!("{rows:#?}"));
     assert!(rows[last].contains("waiting for you"), "{rows:#?}");

@@ -253,14 +253,14 @@ fn at_a_terminal(fixture: &Fixture, line: &str) -> String {
 
 #[test]
 fn the_approval_prompt_is_quiet_and_offers_a_difference_only_where_there_is_one() {
-    use crate::seat::Seat;
+    use crate::console::Console;
 
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     let prompt = |command: &str| {
-        let mut seat = Seat::new(&fixture, 100, command);
-        seat.hear("run this?").keys("n\n");
-        seat.end().1
+        let mut console = Console::new(&fixture, 100, command);
+        console.hear("run this?").keys("n\n");
+        console.end().1
     };
     let first = prompt("planctl run p.md --exec true");
     for words in ["[d]iff", "iff since last approval", "tier 0", "isolation", "defaults", "priority"] {
@@ -288,15 +288,15 @@ fn the_approval_prompt_is_quiet_and_offers_a_difference_only_where_there_is_one(
 
 #[test]
 fn the_end_of_a_run_is_said_once_with_its_steps_and_attempts() {
-    use crate::seat::{Seat, screen};
+    use crate::console::{Console, screen};
 
     let fixture = Fixture::new();
     let steps = [("One", "test -e one", "retry(2)"), ("Two", "test -e two", "retry(2)")];
     fixture.write("p.md", &plan("P", "5 minutes", &steps));
     let worker = "test $PLANCTL_ATTEMPT = 1 && test $PLANCTL_STEP = 1 || touch one two";
-    let mut seat = Seat::new(&fixture, 100, &format!("planctl run p.md --approve --exec '{worker}'"));
-    seat.hear("p-1");
-    let (code, printed) = seat.end();
+    let mut console = Console::new(&fixture, 100, &format!("planctl run p.md --approve --exec '{worker}'"));
+    console.hear("p-1");
+    let (code, printed) = console.end();
     assert_eq!(code, 0, "{printed}");
     let rows = screen(100, &printed);
     let spent: Vec<&String> = rows.iter().filter(|row| row.contains(" of 5m00s")).collect();

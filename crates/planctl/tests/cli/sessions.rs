@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::fixture::{Fixture, plan};
 
 /// Longer than a session takes to end, also on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(180);
+const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// Counts the sessions that the fixture's database has had.
 fn sessions(fixture: &Fixture) -> u64 {
@@ -19,7 +19,7 @@ fn sessions(fixture: &Fixture) -> u64 {
     let began = Instant::now();
     // A session is counted at its end at the latest.
     while count(open.clone()) > 0 {
-        assert!(began.elapsed() < PATIENCE, "a session of a command that is over goes on");
+        assert!(began.elapsed() < WAIT_MAX, "a session of a command that is over goes on");
         std::thread::sleep(Duration::from_millis(10));
     }
     count(format!("select sessions from pg_stat_database where datname = '{database}'"))

@@ -196,13 +196,13 @@ fn a_daemon_works_on_the_runs_whose_roles_it_serves() {
 
 #[test]
 fn the_approval_prompt_misses_no_worker_that_is_there() {
-    use crate::seat::Seat;
+    use crate::console::Console;
 
     let missing = "no worker serves coder: ";
     let prompt = |fixture: &Fixture| {
-        let mut seat = Seat::new(fixture, 100, "planctl run p.md");
-        seat.hear("run this?").keys("n\n");
-        seat.end().1
+        let mut console = Console::new(fixture, 100, "planctl run p.md");
+        console.hear("run this?").keys("n\n");
+        console.end().1
     };
     let house = House::new();
     one_step(&house.fixture);

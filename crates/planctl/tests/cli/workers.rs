@@ -275,9 +275,9 @@ fn d12_an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
         }
     };
     let asked = |typed: &str| {
-        let mut seat = crate::seat::Seat::new(&fixture, 100, &format!("{typed}; echo code=$?"));
-        seat.hear("code=1");
-        seat.end().1
+        let mut console = crate::console::Console::new(&fixture, 100, &format!("{typed}; echo code=$?"));
+        console.hear("code=1");
+        console.end().1
     };
     let printed = asked("planctl run p.md --agent claude");
     assert!(!printed.contains("run this?") && printed.contains("claude is not found"), "{printed}");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::fixture::{Fixture, git, plan};
 
 /// Longer than any wait here; a wait this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// A fixture whose workspace is a repository with a plan of one step, committed.
 fn repository() -> Fixture {
@@ -38,7 +38,7 @@ fn tree_of(status: &Value) -> PathBuf {
 fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        assert!(begun.elapsed() < WAIT_MAX, "{what} does not come");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

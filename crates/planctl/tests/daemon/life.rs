@@ -355,7 +355,7 @@ fn systemd_is_told_that_it_is_ready_that_it_turns_and_that_it_stops() {
     let place = Place::new();
     let path = place.path("notify");
     let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
-    socket.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(crate::support::WAIT_MAX)).unwrap();
     let mut heard = String::new();
     let mut until = |words: &str| {
         let mut buffer = [0; 4096];

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::chaos::calls::{Call, Reply, Sockets, Wire};
 use crate::support::chance::Chance;
-use crate::support::{Going, PATIENCE, Place};
+use crate::support::{Going, Place, WAIT_MAX};
 
 /// How often the daemon is killed.
 const KILLS: usize = 6;
@@ -27,7 +27,7 @@ const OWN_LEASE: u64 = 3;
 
 /// The workers over HTTP of one run.
 #[derive(Default)]
-struct Crew {
+struct WorkerPool {
     name: &'static str,
     /// Tokens that are used from one heartbeat to the next.
     beat: u64,
@@ -48,7 +48,7 @@ struct Crew {
 
 /// A worker over HTTP.
 struct Worker<'a> {
-    crew: &'a Crew,
+    pool: &'a WorkerPool,
     sockets: &'a Sockets,
     token: &'a str,
     is_over: &'a AtomicBool,
@@ -58,14 +58,14 @@ struct Worker<'a> {
 impl Worker<'_> {
     fn work(&mut self) {
         while !self.is_over.load(Ordering::SeqCst) {
-            let key = format!("{}-{}", self.crew.name, self.chance.number());
-            let body = json!({"roles": [self.crew.name], "lease_seconds": 5});
+            let key = format!("{}-{}", self.pool.name, self.chance.number());
+            let body = json!({"roles": [self.pool.name], "lease_seconds": 5});
             let claimed = self.say("/v1/items/claim?wait=1", self.token, Some(&key), &body);
             if let Some(claimed) = claimed.filter(|reply| reply.status == 200) {
-                self.crew.claims.fetch_add(1, Ordering::SeqCst);
-                self.crew.holding.fetch_add(1, Ordering::SeqCst);
+                self.pool.claims.fetch_add(1, Ordering::SeqCst);
+                self.pool.holding.fetch_add(1, Ordering::SeqCst);
                 self.attempt(&claimed.body);
-                self.crew.holding.fetch_sub(1, Ordering::SeqCst);
+                self.pool.holding.fetch_sub(1, Ordering::SeqCst);
             }
         }
     }
@@ -73,32 +73,32 @@ impl Worker<'_> {
     /// Uses tokens and tells it with each heartbeat until the work is done, or nobody waits for it; now and then it vanishes,
     /// gives the work back, or fails.
     fn attempt(&mut self, claimed: &Value) {
-        let crew = self.crew;
+        let pool = self.pool;
         let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
         // Most use much less than a few, which so use more than is expected of them.
-        let most = if self.chance.below(3) == 0 { crew.beats_max } else { crew.beats_max.div_ceil(8) };
+        let most = if self.chance.below(3) == 0 { pool.beats_max } else { pool.beats_max.div_ceil(8) };
         let beats = most - self.chance.below(most.div_ceil(2));
-        let is_first_to_vanish = crew.vanished.load(Ordering::SeqCst) == 0;
+        let is_first_to_vanish = pool.vanished.load(Ordering::SeqCst) == 0;
         for beat in 1..=beats {
-            std::thread::sleep(self.chance.within_ms(crew.beat_ms));
-            let usage = json!({"output_tokens": beat * crew.beat});
-            crew.told.fetch_add(crew.beat, Ordering::SeqCst);
+            std::thread::sleep(self.chance.within_ms(pool.beat_ms));
+            let usage = json!({"output_tokens": beat * pool.beat});
+            pool.told.fetch_add(pool.beat, Ordering::SeqCst);
             let heard = self.of(item, "usage", token, &usage);
             if heard.is_some() {
-                crew.heard.fetch_add(crew.beat, Ordering::SeqCst);
+                pool.heard.fetch_add(pool.beat, Ordering::SeqCst);
             }
             let beaten = heard.and_then(|_| self.of(item, "heartbeat", token, &json!({})));
             if beaten.is_none_or(|reply| reply.body["cancel"] == true) {
-                crew.withdrawn.fetch_add(1, Ordering::SeqCst);
+                pool.withdrawn.fetch_add(1, Ordering::SeqCst);
                 self.of(item, "release", token, &json!({}));
                 return;
             }
         }
-        std::thread::sleep(self.chance.within_ms(crew.beat_ms));
-        let usage = json!({"output_tokens": beats * crew.beat});
+        std::thread::sleep(self.chance.within_ms(pool.beat_ms));
+        let usage = json!({"output_tokens": beats * pool.beat});
         let (route, body) = match self.chance.below(12) {
             _ if is_first_to_vanish => {
-                crew.vanished.fetch_add(1, Ordering::SeqCst);
+                pool.vanished.fetch_add(1, Ordering::SeqCst);
                 return;
             }
             0 => ("release", json!({})),
@@ -107,7 +107,7 @@ impl Worker<'_> {
         };
         note_try(claimed);
         if self.of(item, route, token, &body).is_none() {
-            crew.withdrawn.fetch_add(1, Ordering::SeqCst);
+            pool.withdrawn.fetch_add(1, Ordering::SeqCst);
         }
     }
 
@@ -185,7 +185,7 @@ fn graph(check: &Path, role: &str) -> String {
 
 /// One of the runs.
 struct Run<'a> {
-    crew: &'a Crew,
+    pool: &'a WorkerPool,
     place_call: Value,
     id: String,
     /// How often its workers have claimed work by the time of the next pause.
@@ -193,10 +193,10 @@ struct Run<'a> {
     pauses: usize,
 }
 
-fn start<'a>(place: &Place, sockets: &Sockets, crew: &'a Crew) -> Run<'a> {
-    let workspace = place.path(crew.name);
+fn start<'a>(place: &Place, sockets: &Sockets, pool: &'a WorkerPool) -> Run<'a> {
+    let workspace = place.path(pool.name);
     fs::create_dir(&workspace).unwrap();
-    let text = graph(&place.path("budget-check.sh"), crew.name);
+    let text = graph(&place.path("budget-check.sh"), pool.name);
     fs::write(workspace.join("spend.dot"), &text).unwrap();
     let agent = Agent::Exec(format!("bash {}", place.path("agent.sh").display()));
     let mut config = Config::default();
@@ -208,9 +208,9 @@ fn start<'a>(place: &Place, sockets: &Sockets, crew: &'a Crew) -> Run<'a> {
         "plan": {"workspace": workspace, "path": "spend.dot", "text": text, "config": config},
         "start": {"approve": {}, "waits_for_workers": true},
     });
-    let started = sockets.post("/v1/runs", &format!("start-{}", crew.name), &body);
+    let started = sockets.post("/v1/runs", &format!("start-{}", pool.name), &body);
     let id = started["id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
-    Run { crew, place_call: json!({"workspace": workspace, "config": config}), id, pause_after: 2, pauses: 0 }
+    Run { pool, place_call: json!({"workspace": workspace, "config": config}), id, pause_after: 2, pauses: 0 }
 }
 
 /// The person, and whoever kills the daemon.
@@ -227,7 +227,7 @@ impl Stage<'_> {
     fn play(&mut self, runs: &mut [Run<'_>], seed: u64) {
         let began = Instant::now();
         loop {
-            assert!(began.elapsed() < PATIENCE, "seed {seed}: {}", self.sockets.get("/v1/approvals"));
+            assert!(began.elapsed() < WAIT_MAX, "seed {seed}: {}", self.sockets.get("/v1/approvals"));
             let states: Vec<Value> =
                 runs.iter().map(|run| self.sockets.get(&format!("/v1/runs/{}", run.id))).collect();
             if states.iter().all(|state| state["state"] == "done") {
@@ -239,8 +239,8 @@ impl Stage<'_> {
                 self.kill();
             }
             for run in runs.iter_mut() {
-                let is_due = run.crew.claims.load(Ordering::SeqCst) >= run.pause_after;
-                if is_due && run.crew.holding.load(Ordering::SeqCst) > 0 {
+                let is_due = run.pool.claims.load(Ordering::SeqCst) >= run.pause_after;
+                if is_due && run.pool.holding.load(Ordering::SeqCst) > 0 {
                     self.pause(run);
                 }
             }
@@ -316,8 +316,8 @@ impl Told {
 
     /// At no line is more charged than the budget as raised by then and what all that were out may tell at once; and what was
     /// told is charged, once. Returns what is charged in the end.
-    fn must_be_within(&self, crew: &Crew, seed: u64) -> u64 {
-        let name = crew.name;
+    fn must_be_within(&self, pool: &WorkerPool, seed: u64) -> u64 {
+        let name = pool.name;
         let (mut budget, mut charged, mut of_agents) = (BUDGET, 0, 0);
         for (at, (event, body)) in self.0.iter().enumerate() {
             let event_body = &body["event"];
@@ -330,11 +330,11 @@ impl Told {
             // Agents of the daemon alone tell tokens of input.
             of_agents += said["input_tokens"].as_u64().filter(|input| *input > 0).map_or(0, |_| of_event);
             assert!(
-                charged <= budget + crew.beyond,
+                charged <= budget + pool.beyond,
                 "seed {seed}: {name}: {charged} are charged of {budget} at line {at}, {event}: {body}"
             );
         }
-        let (told, heard) = (crew.told.load(Ordering::SeqCst), crew.heard.load(Ordering::SeqCst));
+        let (told, heard) = (pool.told.load(Ordering::SeqCst), pool.heard.load(Ordering::SeqCst));
         let of_workers = charged - of_agents;
         assert!(
             (heard..=told).contains(&of_workers),
@@ -367,19 +367,26 @@ fn live_within_budgets(seed: u64) {
     fs::write(place.path("budget-check.sh"), CHECK).unwrap();
     let sockets = Sockets(vec![place.path("state").join("daemon.sock")]);
     let daemon = place.daemon();
-    let made = sockets.post("/v1/tokens", "token", &json!({"name": "crew", "scope": "worker"}));
+    let made = sockets.post("/v1/tokens", "token", &json!({"name": "pool", "scope": "worker"}));
     let token = made["secret"].as_str().unwrap();
     // Each attempt of the first run uses what is expected of it, so nothing is used beyond the budget. The workers of the
     // second use more: each is stopped at its next heartbeat, while two agents come to their ends.
-    let crews = [
-        Crew { name: "exact", beat: ATTEMPT, beats_max: 1, beat_ms: 400, beyond: 0, ..Crew::default() },
-        Crew {
+    let pools = [
+        WorkerPool {
+            name: "exact",
+            beat: ATTEMPT,
+            beats_max: 1,
+            beat_ms: 400,
+            beyond: 0,
+            ..WorkerPool::default()
+        },
+        WorkerPool {
             name: "greedy",
             beat: 300,
             beats_max: 40,
             beat_ms: 40,
             beyond: 2 * ATTEMPT + 2 * 300,
-            ..Crew::default()
+            ..WorkerPool::default()
         },
     ];
     let is_over = AtomicBool::new(false);
@@ -399,24 +406,24 @@ fn live_within_budgets(seed: u64) {
     };
     let ids = std::thread::scope(|scope| {
         let _ends = Ends(&is_over);
-        for (number, crew) in crews.iter().flat_map(|crew| [crew, crew]).enumerate() {
+        for (number, pool) in pools.iter().flat_map(|pool| [pool, pool]).enumerate() {
             let chance = Chance::new(seed.wrapping_mul(1_000).wrapping_add(number as u64));
-            let mut worker = Worker { crew, sockets: &sockets, token, is_over: &is_over, chance };
+            let mut worker = Worker { pool, sockets: &sockets, token, is_over: &is_over, chance };
             scope.spawn(move || worker.work());
         }
-        let mut runs = [0, 1].map(|of| start(&place, &sockets, &crews[of]));
+        let mut runs = [0, 1].map(|of| start(&place, &sockets, &pools[of]));
         stage.play(&mut runs, seed);
         runs.map(|run| run.id)
     });
     let mut leases_lost = 0;
-    for (crew, id) in crews.iter().zip(&ids) {
+    for (pool, id) in pools.iter().zip(&ids) {
         let told = Told::of(&place, id);
-        let spent = told.must_be_within(crew, seed);
+        let spent = told.must_be_within(pool, seed);
         leases_lost += told.count("clock.lease_lost");
         let view = sockets.get(&format!("/v1/runs/{id}"));
-        assert_eq!(view["spent"]["tokens"], spent, "seed {seed}: {}: {view}", crew.name);
+        assert_eq!(view["spent"]["tokens"], spent, "seed {seed}: {}: {view}", pool.name);
     }
-    let withdrawn: usize = crews.iter().map(|crew| crew.withdrawn.load(Ordering::SeqCst)).sum();
+    let withdrawn: usize = pools.iter().map(|pool| pool.withdrawn.load(Ordering::SeqCst)).sum();
     assert!(
         leases_lost > 0 && withdrawn > 0,
         "seed {seed}: {leases_lost} leases lost, {withdrawn} taken back"

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Instant;
 
-use super::PATIENCE;
+use super::WAIT_MAX;
 use crate::fixture::Fixture;
 
 /// One input is one transition; a transaction that makes two, for a run and for one within it, needs one ticket.
@@ -23,7 +23,7 @@ create trigger ration before insert on history for each row when (new.kind = 'in
 ";
 
 /// Ends the sessions of processes that were killed, with what they wait for, and says how many there still were.
-const BURY: &str = "
+const REAP: &str = "
 with dead as materialized (
   select pid from pg_stat_activity
   where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
@@ -64,10 +64,10 @@ impl Tickets {
     }
 
     /// Makes sure that nothing comes any more from processes that are dead.
-    pub fn bury(&mut self) {
+    pub fn reap(&mut self) {
         let begun = Instant::now();
-        while self.ask(BURY) != "0" {
-            assert!(begun.elapsed() < PATIENCE, "a session of the dead goes on");
+        while self.ask(REAP) != "0" {
+            assert!(begun.elapsed() < WAIT_MAX, "a session of the dead goes on");
         }
     }
 

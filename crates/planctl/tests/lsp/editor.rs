@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// A wait this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// A server with the editor's end of it.
 pub struct Editor {
@@ -138,7 +138,7 @@ impl Editor {
             return self.kept.remove(at);
         }
         loop {
-            let message = self.inbox.recv_timeout(PATIENCE).expect("the server says what is waited for");
+            let message = self.inbox.recv_timeout(WAIT_MAX).expect("the server says what is waited for");
             if is_it(&message) {
                 return message;
             }

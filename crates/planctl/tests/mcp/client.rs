@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Place};
+use crate::support::{Place, WAIT_MAX};
 
 /// The revision with a handshake and sessions.
 pub const OLDER: &str = "2025-11-25";
@@ -128,7 +128,7 @@ impl Client {
     /// Waits for a request of the server's.
     pub fn asked(&self, method: &str) -> Value {
         loop {
-            let request = self.answers.recv_timeout(PATIENCE).expect("the server asks");
+            let request = self.answers.recv_timeout(WAIT_MAX).expect("the server asks");
             if request["method"] == method {
                 return request;
             }
@@ -139,7 +139,7 @@ impl Client {
     pub fn answer_to(&self, id: impl Into<Value>) -> Value {
         let id = id.into();
         loop {
-            let answer = self.answers.recv_timeout(PATIENCE).expect("the server answers");
+            let answer = self.answers.recv_timeout(WAIT_MAX).expect("the server answers");
             if answer["id"] == id {
                 return answer;
             }

@@ -1,7 +1,7 @@
 //! A person who watches a run is called back to the terminal, where it shows that.
 
 use super::receiver::configure;
-use crate::support::{PATIENCE, Place};
+use crate::support::{Place, WAIT_MAX};
 use crate::tty::Tty;
 
 /// Runs the plan at a terminal with these variables; returns all that was printed there.
@@ -15,7 +15,7 @@ fn watched(place: &Place, variables: &[(&str, &str)]) -> String {
         command.env("SHELL", "/bin/bash").env("TERM", "xterm").envs(variables.iter().copied());
     });
     let mut printed = Vec::new();
-    while let Ok(bytes) = terminal.next(PATIENCE) {
+    while let Ok(bytes) = terminal.next(WAIT_MAX) {
         printed.extend(bytes);
     }
     assert_eq!(terminal.end(), 0);

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Longer than any command of a page takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Takes commands that end with a NUL; after each it prints a NUL, the exit status and a NUL.
 const TURNS: &str = r#"
@@ -109,7 +109,7 @@ impl Scene {
                 let status = String::from_utf8_lossy(status).parse().unwrap();
                 return (String::from_utf8_lossy(printed).into_owned(), status);
             }
-            match self.heard.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
+            match self.heard.recv_timeout(WAIT_MAX.saturating_sub(began.elapsed())) {
                 Ok(more) => bytes.extend(more),
                 Err(RecvTimeoutError::Timeout) => {
                     panic!("{command} does not end; it printed {}", String::from_utf8_lossy(&bytes))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::tty::Tty;
 
 /// Longer than anything takes that is waited for here, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 /// The prompt of the shell.
 const PROMPT: &str = "$ ";
 const ROWS: u16 = 50;
@@ -86,7 +86,7 @@ impl Terminal {
             if is_there(self.screen.screen()) {
                 return shown;
             }
-            match self.tty.next(PATIENCE.saturating_sub(began.elapsed())) {
+            match self.tty.next(WAIT_MAX.saturating_sub(began.elapsed())) {
                 Ok(more) => self.screen.process(&more),
                 Err(_) => panic!("{what} does not show; the screen is\n{shown}"),
             }

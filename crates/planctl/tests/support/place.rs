@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// How often a condition is looked at in the beginning.
 const LOOK: Duration = Duration::from_millis(2);
@@ -464,7 +464,7 @@ impl Going {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > WAIT_MAX {
                 self.child.kill().unwrap();
                 panic!("planctl {} does not end; it said: {}", self.words, self.heard());
             }
@@ -487,7 +487,7 @@ impl Going {
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(began.elapsed() < WAIT_MAX, "waited in vain for {what}");
         look_again(began);
     }
     began.elapsed()

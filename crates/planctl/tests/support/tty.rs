@@ -37,8 +37,8 @@ impl Tty {
     }
 
     /// Returns what it prints next; an error at its end, or where it prints nothing for so long.
-    pub fn next(&self, patience: Duration) -> Result<Vec<u8>, RecvTimeoutError> {
-        self.printed.recv_timeout(patience)
+    pub fn next(&self, at_most: Duration) -> Result<Vec<u8>, RecvTimeoutError> {
+        self.printed.recv_timeout(at_most)
     }
 
     /// Types.

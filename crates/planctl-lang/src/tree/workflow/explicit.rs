@@ -159,7 +159,7 @@ pub(super) fn leads_onward(edge: &EdgeTree) -> bool {
     matches!(edge.on.value, On::Success | On::Always) && edge.is_plain()
 }
 
-/// By which branches of each place where some begin a node is come to, as far as ways on success tell.
+/// The branches that reach each node, for each place where branches begin, as far as edges on success tell.
 struct Concurrent {
     forks: Vec<Branching>,
 }
@@ -167,11 +167,11 @@ struct Concurrent {
 struct Branching {
     fork: usize,
     heads: Vec<usize>,
-    come: Vec<Come>,
+    reached: Vec<Reached>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Come {
+enum Reached {
     Never,
     By(usize),
     BySeveral,
@@ -192,15 +192,15 @@ impl Concurrent {
     /// Says whether two of the nodes that lead to one may both come.
     fn has_pair(&self, from: &[usize], to: usize) -> bool {
         self.forks.iter().any(|branching| {
-            let mut first = Come::Never;
-            from.iter().any(|node| match (first, branching.of_edge(*node, to)) {
-                (_, Come::Never) => false,
-                (Come::Never, come) => {
-                    first = come;
+            let mut first = Reached::Never;
+            from.iter().any(|node| match (first, branching.reached_over_edge(*node, to)) {
+                (_, Reached::Never) => false,
+                (Reached::Never, reached) => {
+                    first = reached;
                     false
                 }
-                (Come::By(one), Come::By(other)) => one != other,
-                (Come::By(_) | Come::BySeveral, _) => true,
+                (Reached::By(one), Reached::By(other)) => one != other,
+                (Reached::By(_) | Reached::BySeveral, _) => true,
             })
         })
     }
@@ -209,26 +209,26 @@ impl Concurrent {
 impl Branching {
     fn of(fork: usize, out_edges: &[Vec<usize>]) -> Branching {
         let heads = out_edges[fork].clone();
-        let mut come = vec![Come::Never; out_edges.len()];
+        let mut reached = vec![Reached::Never; out_edges.len()];
         for (branch, head) in heads.iter().enumerate() {
             let mut open = vec![*head];
             while let Some(at) = open.pop() {
-                match come[at] {
-                    Come::BySeveral => continue,
-                    Come::By(known) if known == branch => continue,
-                    Come::By(_) => come[at] = Come::BySeveral,
-                    Come::Never => come[at] = Come::By(branch),
+                match reached[at] {
+                    Reached::BySeveral => continue,
+                    Reached::By(known) if known == branch => continue,
+                    Reached::By(_) => reached[at] = Reached::BySeveral,
+                    Reached::Never => reached[at] = Reached::By(branch),
                 }
                 open.extend(&out_edges[at]);
             }
         }
-        Branching { fork, heads, come }
+        Branching { fork, heads, reached }
     }
 
-    fn of_edge(&self, from: usize, to: usize) -> Come {
+    fn reached_over_edge(&self, from: usize, to: usize) -> Reached {
         match self.heads.iter().position(|head| *head == to) {
-            Some(branch) if from == self.fork => Come::By(branch),
-            Some(_) | None => self.come[from],
+            Some(branch) if from == self.fork => Reached::By(branch),
+            Some(_) | None => self.reached[from],
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use planctl_engine::JoinPolicy;
 
-use super::tree::{EdgeTree, Kind, NodeTree, Workflow, marked, nodes_before, reached};
+use super::tree::{EdgeTree, Kind, NodeTree, Workflow, node_flags, nodes_before, reached};
 use super::{asked, folders};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Language;
@@ -83,7 +83,7 @@ impl<'w> Shape<'w> {
             false => self.out_edges[at].iter().map(|(to, _)| *to).collect(),
         };
         let (count, from) = (self.out_edges.len(), Vec::from_iter(from));
-        marked(count, from.iter().copied().chain(reached(count, from.clone(), next)))
+        node_flags(count, from.iter().copied().chain(reached(count, from.clone(), next)))
     }
 
     /// Says whether a run may come from a node to an end without visiting another. All branches of a fork run, so that a fork

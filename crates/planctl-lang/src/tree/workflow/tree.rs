@@ -577,7 +577,7 @@ pub(crate) fn reached<N: IntoIterator<Item = usize>>(
 }
 
 /// Says of each of so many nodes whether it is one of these.
-pub(crate) fn marked(count: usize, nodes: impl IntoIterator<Item = usize>) -> Vec<bool> {
+pub(crate) fn node_flags(count: usize, nodes: impl IntoIterator<Item = usize>) -> Vec<bool> {
     let mut marks = vec![false; count];
     nodes.into_iter().for_each(|at| marks[at] = true);
     marks

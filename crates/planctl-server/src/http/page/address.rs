@@ -87,8 +87,7 @@ pub(super) fn pairs(bytes: &[u8]) -> Vec<(String, String)> {
 
 /// Reads one part of a path; a plus stands for itself there.
 fn decoded(segment: &str) -> String {
-    let named = format!("x={}", segment.replace('+', "%2B").replace('&', "%26"));
-    pairs(named.as_bytes()).into_iter().next().map(|(_, value)| value).unwrap_or_default()
+    percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Model {
             }
             (HarnessResult::Forked { base }, NodePosition::Forking { merges: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: base.clone() });
-                self.tell(format!("parted {node}"));
+                self.tell(format!("forked {node}"));
                 self.spread(node);
                 Ok(())
             }

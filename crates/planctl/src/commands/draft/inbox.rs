@@ -203,7 +203,7 @@ fn meant<'t>(ask: &AskView, text: &'t str) -> (Answer, Option<&'t str>) {
 }
 
 /// Reads `ID=TEXT` as it is typed after `--answer`.
-pub fn given(answers: &[String], form: &str) -> Result<Vec<(String, String)>, Failure> {
+pub fn parse_answers(answers: &[String], form: &str) -> Result<Vec<(String, String)>, Failure> {
     let read = |answer: &String| match answer.split_once('=') {
         Some((id, text)) => Ok((id.to_owned(), text.to_owned())),
         None => Err(Failure::usage(format!("`{}` is not an answer", show::safe(answer))).help(form)),

@@ -72,9 +72,9 @@ pub(super) struct Text {
 impl Text {
     /// Reads a file: a line with the version, and the record.
     fn of_file(text: &str) -> Text {
-        let parted = text.strip_prefix(VERSION).and_then(|rest| rest.split_once('\n'));
-        let parted = parted.and_then(|(version, record)| Some((version.parse().ok()?, record)));
-        let (version, record) = parted.unwrap_or((0, text));
+        let split = text.strip_prefix(VERSION).and_then(|rest| rest.split_once('\n'));
+        let split = split.and_then(|(version, record)| Some((version.parse().ok()?, record)));
+        let (version, record) = split.unwrap_or((0, text));
         Text { version, record: record.to_owned() }
     }
 

@@ -392,7 +392,7 @@ async fn apply_answers(
     record: &mut Record,
     answers: &[String],
 ) -> Result<(), Failure> {
-    let given = inbox::given(answers, "write --answer ID=NUMBER, or ID=WORDS")?;
+    let given = inbox::parse_answers(answers, "write --answer ID=NUMBER, or ID=WORDS")?;
     let mut heard = inbox::answers(database, &record.asked, &given).await?;
     heard.extend(given.into_iter().filter(|(id, _)| !record.asked.contains_key(id)));
     let quests = &mut record.quests;

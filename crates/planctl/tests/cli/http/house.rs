@@ -16,7 +16,7 @@ use super::document;
 use crate::fixture::{Fixture, Said};
 
 /// Longer than anything here takes, also on a machine that is busy with other things; who waits this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(180);
+const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// How often a condition is looked at in the beginning.
 const LOOK: Duration = Duration::from_millis(10);
@@ -219,7 +219,7 @@ pub fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
         if let Some(found) = look() {
             return Some(found);
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > WAIT_MAX {
             return None;
         }
         std::thread::sleep((began.elapsed() / 20).max(LOOK));

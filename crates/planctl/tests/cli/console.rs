@@ -1,4 +1,4 @@
-//! A seat at a terminal: what is typed there, when, and what its screen shows.
+//! A console at a terminal: what is typed there, when, and what its screen shows.
 
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
@@ -8,11 +8,11 @@ use crate::fixture::Fixture;
 use crate::tty::Tty;
 
 /// Longer than any answer takes here, also on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 const ROWS: u16 = 30;
 
 /// A command at a terminal that goes on.
-pub struct Seat {
+pub struct Console {
     terminal: Tty,
     pub heard: String,
     /// How much of that was asked for already.
@@ -22,9 +22,9 @@ pub struct Seat {
     tty: String,
 }
 
-impl Seat {
+impl Console {
     /// Sits down at a terminal of so many columns, and has a shell do this; `planctl` is the program under test there.
-    pub fn new(fixture: &Fixture, columns: u16, line: &str) -> Seat {
+    pub fn new(fixture: &Fixture, columns: u16, line: &str) -> Console {
         let planctl = fixture.command(&[]);
         let program = env!("CARGO_BIN_EXE_planctl");
         let line = format!("planctl() {{ {program} \"$@\"; }}; echo \"<$(tty)>\"; {line}");
@@ -33,21 +33,21 @@ impl Seat {
             command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?))));
             command.env("TERM", "xterm").env("SHELL", "/bin/bash");
         });
-        let mut seat =
-            Seat { terminal, heard: String::new(), read: 0, begun: Vec::new(), tty: String::new() };
-        seat.hear(">");
-        seat.tty = seat.heard.split(['<', '>']).nth(1).unwrap().to_owned();
-        seat
+        let mut console =
+            Console { terminal, heard: String::new(), read: 0, begun: Vec::new(), tty: String::new() };
+        console.hear(">");
+        console.tty = console.heard.split(['<', '>']).nth(1).unwrap().to_owned();
+        console
     }
 
     /// Waits until the terminal has printed these words after those that were heard last.
-    pub fn hear(&mut self, words: &str) -> &mut Seat {
+    pub fn hear(&mut self, words: &str) -> &mut Console {
         loop {
             if let Some(at) = self.heard[self.read..].find(words) {
                 self.read += at + words.len();
                 return self;
             }
-            match self.terminal.next(PATIENCE) {
+            match self.terminal.next(WAIT_MAX) {
                 Ok(bytes) => self.take(&bytes),
                 Err(_) => panic!("it never said {words:?}; it said:\n{}", self.heard),
             }
@@ -66,13 +66,13 @@ impl Seat {
     }
 
     /// Types.
-    pub fn keys(&mut self, keys: &str) -> &mut Seat {
+    pub fn keys(&mut self, keys: &str) -> &mut Console {
         self.terminal.keys(keys);
         self
     }
 
     /// Gives the terminal another width.
-    pub fn resize(&mut self, columns: u16) -> &mut Seat {
+    pub fn resize(&mut self, columns: u16) -> &mut Console {
         let columns = columns.to_string();
         let done = Command::new("stty").args(["-F", &self.tty, "cols", &columns]).status().unwrap();
         assert!(done.success());
@@ -82,7 +82,7 @@ impl Seat {
     /// Waits until the end; returns the exit code and all that was printed.
     pub fn end(mut self) -> (i32, String) {
         loop {
-            match self.terminal.next(PATIENCE) {
+            match self.terminal.next(WAIT_MAX) {
                 Ok(bytes) => self.take(&bytes),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it never ended; it said:\n{}", self.heard),
