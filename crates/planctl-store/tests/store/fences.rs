@@ -399,7 +399,7 @@ const DRAFT_VOTE: &str = "planctl_answer_draft_1(text, text, text, text, text, b
 const VOTED: &str = "fences::a_vote_is_refused_where_others_voted_or_where_its_run_or_its_ask_is_past_it";
 const VOTES: &str = "fences::votes_at_the_same_moment_take_turns";
 const LOCKS: &str = "planctl_take_locks(text[], uuid, text)";
-const CROSSING: &str = "queue::of_eight_that_want_crossing_locks_at_once_no_two_have_one";
+const QUICKER: &str = "queue::a_lock_that_another_claim_is_about_to_take_is_left_to_it";
 const LEASED: &str = "fences::a_gate_that_needs_locks_is_not_leased_with_the_report_and_each_lease_is_of_a_generation_of_its_own";
 const SERVED: &str = "fences::a_claim_leaves_what_a_run_serves_itself_and_the_runs_that_it_names";
 const STATE: &str = "fences::a_transition_of_another_state_of_its_run_is_late";
@@ -447,8 +447,8 @@ const FENCES: &[Fence] = &[
     Fence { function: CLAIM, check: "generation = i.generation + 1", instead: "generation = i.generation", test: LEASED },
     Fence { function: CLAIM, check: "and i.run <> all(of_runs)", instead: "", test: SERVED },
     Fence { function: CLAIM, check: "and i.served_on = on_host", instead: "and i.served_on is not null", test: SERVED },
-    Fence { function: LOCKS, check: "raise exception 'another claim was quicker' using errcode = 'PL004';", instead: "null;", test: CROSSING },
-    Fence { function: LOCKS, check: "where locks.run = excluded.run and locks.node = excluded.node", instead: "", test: CROSSING },
+    Fence { function: LOCKS, check: "raise exception 'another claim was quicker' using errcode = 'PL004';", instead: "null;", test: QUICKER },
+    Fence { function: LOCKS, check: "where locks.run = excluded.run and locks.node = excluded.node", instead: "", test: QUICKER },
     Fence { function: "planctl_sweep_outputs(bigint, bigint)", check: "and not exists (select from told t where t.digest = o.digest)", instead: "", test: "outputs::p20_b1_outputs_of_which_no_history_tells_are_swept_after_a_day" },
     Fence { function: "", check: "drop index items_token", instead: "", test: "group_commit::a_claim_for_all_gives_nothing_to_anybody_where_one_cannot_have_what_it_would_get" },
     Fence { function: "", check: "drop index one_active_run_per_workspace", instead: "", test: "apply::of_two_runs_that_want_a_workspace_at_once_one_has_it" },

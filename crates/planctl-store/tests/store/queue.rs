@@ -8,7 +8,7 @@ use planctl_store::{
     Claim, ClaimLane, Holder, Leased, NewRun, News, NextClaim, Proof, Renewal, ServedRole, StoreError, Token,
 };
 
-use crate::world::{evaluated, holder, next_claim, person, released, reported, world};
+use crate::world::{await_lock, evaluated, holder, next_claim, person, released, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -627,6 +627,24 @@ async fn one_look_tells_whether_something_is_to_be_swept_and_whether_anything_mo
         .await
         .unwrap();
     assert_eq!(world.store.standing().await.unwrap().due_in, Some(Duration::ZERO));
+}
+
+#[tokio::test]
+async fn a_lock_that_another_claim_is_about_to_take_is_left_to_it() {
+    let world = world(1).await;
+    let first = locking(&world, "/first", &["db"]).await.id;
+    let second = locking(&world, "/second", &["db"]).await.id;
+    let (mut quicker, mut aside) = (world.aside().await, world.aside().await);
+    // The later claim sees the lock free, and meets this row, which is not committed yet, where it takes it.
+    sqlx::query("begin").execute(&mut quicker).await.unwrap();
+    let taken = sqlx::query("insert into locks (name, run, node) values ('db', $1::uuid, 's1')")
+        .bind(first.to_string());
+    taken.execute(&mut quicker).await.unwrap();
+    let (late, ()) = tokio::join!(world.claim(second, "late"), async {
+        await_lock(&mut aside).await;
+        sqlx::query("commit").execute(&mut quicker).await.unwrap();
+    });
+    assert!(late.is_none(), "the first run has the lock");
 }
 
 #[tokio::test]
