@@ -77,7 +77,9 @@ impl Exit {
     pub fn meaning(self) -> (&'static str, &'static str) {
         match self {
             Exit::Yes => ("yes: verified, run done, decision recorded", "go on"),
-            Exit::No => ("no: findings at error level, run failed", "read the report"),
+            Exit::No => {
+                ("no: findings at error level, run failed, result not to be merged", "read the report")
+            }
             Exit::Usage => ("usage error", "fix the command"),
             Exit::Waiting => ("waiting for a human", "planctl approvals"),
             Exit::NotFound => ("not found: plan, run, step, approval", "planctl ls"),

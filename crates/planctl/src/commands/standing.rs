@@ -1,7 +1,7 @@
 //! Where a run stands, as an exit code and as the command to type next.
 
 use planctl_api::Next;
-use planctl_api::wire::{HolderView, RunState, RunView, WaitingOn};
+use planctl_api::wire::{HolderView, RunState, RunView, WaitingOn, WorktreeView};
 
 use crate::failure::Exit;
 use crate::next;
@@ -10,6 +10,8 @@ use crate::show::{self, shell_word};
 /// Returns the exit code that says where a run stands (INTERFACE 2.4).
 pub fn exit_of(view: &RunView) -> Exit {
     match view.state {
+        // A script that merges what is done would bring other files than those that were judged.
+        RunState::Done if view.worktree.as_ref().is_some_and(is_in_trouble) => Exit::No,
         RunState::Done => Exit::Yes,
         RunState::Failed if view.end.as_deref() == Some("aborted") => Exit::Cancelled,
         RunState::Failed => Exit::No,
@@ -22,6 +24,10 @@ pub fn exit_of(view: &RunView) -> Exit {
         },
         RunState::Running => Exit::InProgress,
     }
+}
+
+fn is_in_trouble(worktree: &WorktreeView) -> bool {
+    worktree.trouble.is_some() && !worktree.is_removed
 }
 
 /// Returns the exit code of a run that waits for a person.
