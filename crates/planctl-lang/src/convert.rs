@@ -54,14 +54,15 @@ struct Plan {
 
 /// Writes a graph of a text in a language, markdown where it is none.
 pub fn convert(source: &Source, workflow: &Workflow, to: Option<Language>) -> Converted {
-    let errors = errors(source);
-    if Language::of(source.path()).is_some() {
-        let graph = to_graph(source, workflow).ok();
-        return Plan { errors, ..of_explicit(source, workflow, graph, to) }.write_as(to);
-    }
-    if to.is_none() {
+    let language = Language::of(source.path());
+    if language.is_none() && to.is_none() {
         let text = source.text().to_owned();
         return Converted { text, lost: Vec::new(), changed: Vec::new(), is_compared: true };
+    }
+    let errors = errors(source);
+    if language.is_some() {
+        let graph = to_graph(source, workflow).ok();
+        return Plan { errors, ..of_explicit(source, workflow, graph, to) }.write_as(to);
     }
     let plan = read(source);
     let graph = plan.lowered();

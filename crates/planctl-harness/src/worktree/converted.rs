@@ -34,12 +34,12 @@ pub(super) async fn verify_conversions(
         return Ok(());
     }
     let words = ["check-attr", "-z", "--stdin"].into_iter().chain(CONVERTING);
-    let told = git.call_checked_with(words, Input::Bytes(changed)).await?.printed;
+    let printed = git.call_checked_with(words, Input::Bytes(changed)).await?.printed;
     // A path, an attribute and its value, which may be empty.
-    let told: Vec<&[u8]> = told.split(|byte| *byte == 0).collect();
+    let fields: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
     let converts = |value: &[u8]| value != b"unspecified" && value != b"unset";
     let mut paths: Vec<(&[u8], &[u8])> =
-        told.chunks_exact(3).filter(|one| converts(one[2])).map(|one| (one[0], one[1])).collect();
+        fields.chunks_exact(3).filter(|one| converts(one[2])).map(|one| (one[0], one[1])).collect();
     paths.dedup_by_key(|(path, _)| *path);
     if paths.is_empty() {
         return Ok(());

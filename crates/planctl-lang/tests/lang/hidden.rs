@@ -9,14 +9,14 @@ fn findings(text: &str) -> Vec<Diagnostic> {
 }
 
 /// Returns the findings that are no notes, each with its line and column.
-fn told(text: &str) -> Vec<(Code, Severity, usize, usize, String)> {
+fn placed(text: &str) -> Vec<(Code, Severity, usize, usize, String)> {
     let source = Source::new("plan.md", text);
     let found = findings(text).into_iter().filter(|found| found.level != Severity::Note);
-    let told = found.map(|found| {
+    let placed = found.map(|found| {
         let at = source.position(found.spans[0].span.start);
         (found.code, found.level, at.line, at.column, found.message)
     });
-    told.collect()
+    placed.collect()
 }
 
 fn fixed(text: &str, reach: Reach) -> String {
@@ -31,11 +31,11 @@ fn fixed(text: &str, reach: Reach) -> String {
 fn lines_of_a_fence_in_flow_are_told_and_not_dropped() {
     let text = format!("{PLAN}\n## Flow\n\n```\n1 -> 2\n2 -> 1 on fail\n```\n");
     let message = "the lines in a code fence are no lines of `## Flow`, so nothing reads them".to_owned();
-    assert_eq!(told(&text), [(Code::P015, Severity::Error, 46, 1, message)]);
+    assert_eq!(placed(&text), [(Code::P015, Severity::Error, 46, 1, message)]);
     let mended = fixed(&text, Reach::Unsafe);
     assert!(mended.ends_with("## Flow\n\n1 -> 2\n2 -> 1 on fail\n"), "{mended}");
     let drawn = text.replace("```\n1", "```mermaid\n1");
-    assert_eq!(told(&drawn).len(), 1);
+    assert_eq!(placed(&drawn).len(), 1);
     assert_eq!(fixed(&drawn, Reach::Unsafe), drawn, "other languages are left to their author");
 }
 
@@ -43,10 +43,10 @@ fn lines_of_a_fence_in_flow_are_told_and_not_dropped() {
 fn a_comment_that_is_not_closed_is_an_error_where_it_hides_a_part_of_the_plan() {
     let message = "this comment is not closed, so the rest of the file is a part of it".to_owned();
     let text = with("### 2. Make two", "<!-- later\n\n### 2. Make two");
-    assert_eq!(told(&text), [(Code::P015, Severity::Error, 28, 1, message.clone())]);
+    assert_eq!(placed(&text), [(Code::P015, Severity::Error, 28, 1, message.clone())]);
     let text = format!("{PLAN}\n<!-- to be continued\n");
-    assert_eq!(told(&text), [(Code::P015, Severity::Warning, 44, 1, message)]);
-    assert_eq!(told(&format!("{PLAN}\n<!-- over -->\n")), []);
+    assert_eq!(placed(&text), [(Code::P015, Severity::Warning, 44, 1, message)]);
+    assert_eq!(placed(&format!("{PLAN}\n<!-- over -->\n")), []);
 }
 
 #[test]
@@ -60,14 +60,14 @@ fn fields_that_are_indented_like_code_are_told_and_put_back() {
             .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{indent}{line}\n") })
             .collect();
         let text = format!("{before}{heading}\n{fields}");
-        let told = told(&text);
-        let [(code, level, line, column, message)] = told.as_slice() else { panic!("{told:#?}") };
+        let placed = placed(&text);
+        let [(code, level, line, column, message)] = placed.as_slice() else { panic!("{placed:#?}") };
         assert_eq!((*code, *level, *line, *column), (Code::P015, Severity::Error, 30, 1));
         assert!(message.starts_with("this is indented so far that Markdown has it as code"), "{message}");
         assert_eq!(fixed(&text, Reach::Unsafe), PLAN);
     }
     // A task may hold code.
-    assert_eq!(told(&with("Make `one.txt`.", "Make `one.txt`:\n\n    one\n")), []);
+    assert_eq!(placed(&with("Make `one.txt`.", "Make `one.txt`:\n\n    one\n")), []);
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn a_field_that_is_not_written_as_one_is_named_and_mended() {
             "**target:** coder\n**task:**\nMake `one.txt`.",
             &format!("{written}\n**task:**\nMake `one.txt`."),
         );
-        let told = told(&text);
+        let placed = placed(&text);
         let message =
-            told.iter().find(|(code, ..)| *code == Code::P015).map(|(.., message)| message.as_str());
-        let message = message.unwrap_or_else(|| panic!("{written}: {told:#?}"));
+            placed.iter().find(|(code, ..)| *code == Code::P015).map(|(.., message)| message.as_str());
+        let message = message.unwrap_or_else(|| panic!("{written}: {placed:#?}"));
         assert!(message.ends_with("is not written as a field, so it is not read"), "{message}");
         assert_eq!(fixed(&text, Reach::Safe), PLAN, "{written}");
     }
@@ -106,7 +106,7 @@ fn a_plan_in_a_code_fence_is_taken_out_of_it() {
         assert_eq!(fixed(&text, Reach::Safe), PLAN);
     }
     let spoken = format!("Here is the plan:\n\n```markdown\n{PLAN}```\n\nAnything else?\n");
-    assert_eq!(told(&spoken).len(), 1);
+    assert_eq!(placed(&spoken).len(), 1);
     assert_eq!(fixed(&spoken, Reach::Unsafe), spoken, "the words around it are somebody's");
 }
 
@@ -129,7 +129,7 @@ fn warnings_are_kept_before_notes_where_there_are_too_many() {
     };
     let steps: String = (1..=1_200).map(step).collect();
     let text = format!("{head}{steps}A lost line.\n");
-    assert!(told(&text).iter().any(|(.., message)| message.starts_with("this text belongs to no field")));
+    assert!(placed(&text).iter().any(|(.., message)| message.starts_with("this text belongs to no field")));
     let last = findings(&text).pop().unwrap();
     assert!(last.message.ends_with("more notes are not listed"), "{}", last.message);
 }

@@ -11,7 +11,7 @@ use crate::show::{self, shell_word};
 pub fn exit_of(view: &RunView) -> Exit {
     match view.state {
         // A script that merges what is done would bring other files than those that were judged.
-        RunState::Done if view.worktree.as_ref().is_some_and(is_in_trouble) => Exit::No,
+        RunState::Done if view.worktree.as_ref().is_some_and(|tree| trouble(tree).is_some()) => Exit::No,
         RunState::Done => Exit::Yes,
         RunState::Failed if view.end.as_deref() == Some("aborted") => Exit::Cancelled,
         RunState::Failed => Exit::No,
@@ -26,8 +26,9 @@ pub fn exit_of(view: &RunView) -> Exit {
     }
 }
 
-fn is_in_trouble(worktree: &WorktreeView) -> bool {
-    worktree.trouble.is_some() && !worktree.is_removed
+/// Returns why a person should not merge the work of a run, where its worktree is still there.
+pub fn trouble(worktree: &WorktreeView) -> Option<&str> {
+    worktree.trouble.as_deref().filter(|_| !worktree.is_removed)
 }
 
 /// Returns the exit code of a run that waits for a person.

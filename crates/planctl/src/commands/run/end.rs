@@ -4,7 +4,7 @@ use planctl_api::wire::{RunState, RunView, StepState, StepView, WorktreeView};
 use planctl_api::words;
 
 use super::super::Context;
-use super::super::standing::{exit_of, follow_up_command, next_of};
+use super::super::standing::{exit_of, follow_up_command, next_of, trouble};
 use super::super::work::{Manner, waiting_line};
 use crate::failure::{Answer, Exit};
 use crate::next;
@@ -109,8 +109,8 @@ pub fn worktree_line(worktree: &WorktreeView) -> String {
 
 /// Says why a person should not merge the work of a run.
 pub fn trouble_line(worktree: &WorktreeView) -> Option<String> {
-    let trouble = worktree.trouble.as_ref().filter(|_| !worktree.is_removed)?;
-    Some(styled(show::CARE, &format!("not to be merged: {}", show::safe(trouble))))
+    let line = format!("not to be merged: {}", show::safe(trouble(worktree)?));
+    Some(styled(show::CARE, &line))
 }
 
 /// Says in one line how a run ended, or where it stands.
