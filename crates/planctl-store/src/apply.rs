@@ -110,6 +110,8 @@ enum ApplyError {
     Outage(sqlx::Error, Option<Arc<Decided>>),
     /// A transition was to be written with others and may have been.
     Unsure(Arc<Decided>),
+    /// Nobody worked on the run for a while, and that has to be said first.
+    Unattended(LeftRun),
     /// The same news was applied before; this is what it was answered.
     Answered(Box<Applied>),
     /// No further try.
@@ -190,6 +192,15 @@ impl Store {
                     retries.wait_or_fail(error).await?;
                 }
                 ApplyError::Unsure(decided) => unknown = Some(decided),
+                ApplyError::Unattended(left) => {
+                    // It takes a turn of its own.
+                    turn = None;
+                    match Box::pin(self.apply(run, &left.event(), &Proof::Clock, None)).await {
+                        // Refused where another process said so first.
+                        Ok(_) | Err(StoreError::Refused(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
                 ApplyError::Answered(applied) => return Ok(*applied),
                 ApplyError::Final(error) => return Err(error.in_run(run)),
             }
@@ -236,7 +247,10 @@ impl Store {
         unknown: Option<&Decided>,
         failed: ApplyError,
     ) -> Result<Applied, ApplyError> {
-        if matches!(failed, ApplyError::Race | ApplyError::Outage(..) | ApplyError::Unsure(_)) {
+        if matches!(
+            failed,
+            ApplyError::Race | ApplyError::Outage(..) | ApplyError::Unsure(_) | ApplyError::Unattended(_)
+        ) {
             return Err(failed);
         }
         if let Some(decided) = unknown
@@ -282,7 +296,7 @@ impl Store {
                 self.cache().keep_run(call.run, Arc::new(meta));
                 continue;
             }
-            self.pass_over_time_unattended(call, &before).await?;
+            self.check_attendance(call, &before).await?;
             self.check_proof(call, &before).await?;
             self.check_change(call.event, &before, &graph).await?;
             let run =
@@ -308,22 +322,14 @@ impl Store {
     }
 
     /// Has the time in which no process worked on the run taken off first, so that this event doesn't count it.
-    async fn pass_over_time_unattended(
-        &self,
-        call: &mut Call<'_>,
-        before: &read::Loaded,
-    ) -> Result<(), ApplyError> {
+    async fn check_attendance(&self, call: &mut Call<'_>, before: &read::Loaded) -> Result<(), ApplyError> {
         if call.is_attended || before.is_cached || before.head.clock_since.is_none() {
             return Ok(());
         }
         call.is_attended = true;
-        let Some(since) = self.left_at(call.run).await? else { return Ok(()) };
-        let left = LeftRun { run: call.run, since }.event();
-        match Box::pin(self.apply(call.run, &left, &Proof::Clock, None)).await {
-            Ok(_) => Err(ApplyError::Race),
-            // Another process was quicker.
-            Err(StoreError::Refused(_)) => Ok(()),
-            Err(error) => Err(error.into()),
+        match self.left_at(call.run).await? {
+            Some(since) => Err(ApplyError::Unattended(LeftRun { run: call.run, since })),
+            None => Ok(()),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use planctl_engine::{Decision, RunId, RunStatus};
-use planctl_store::{HistoryLine, LeftRun, Proof, Said, Store};
+use planctl_engine::{ClockEvent, Decision, End, Event, RunId, RunStatus};
+use planctl_store::{HistoryLine, LeftRun, Proof, RunRow, Said, Settings, Store};
+use sqlx::Connection as _;
 
-use crate::world::{HOST, World, human, person, reported, world};
+use crate::world::{HOST, World, await_lock, await_row_locks, hold_run, human, person, reported, world};
 
 const A_MINUTE: Duration = Duration::from_secs(60);
 
@@ -128,4 +129,44 @@ async fn p73_the_time_of_a_run_on_which_a_process_works_counts() {
     assert_eq!(times_unattended(&later, &world, run).await, 0);
     later.forget_attendance().await.unwrap();
     later.close().await;
+}
+
+#[tokio::test]
+async fn p73_a_person_who_loses_two_races_is_answered_though_the_run_has_to_be_told_that_nobody_worked() {
+    let world = world(1).await;
+    let RunRow { id: run, created_at: since, .. } = world.queued().await;
+    world.store.attend(HOST, None).await.unwrap();
+    world.store.leave(HOST, None).await.unwrap();
+    let other = Store::connect(world.database.connect_options(), Settings::default()).await.unwrap();
+    let apply = |store: &Store, event: Event, proof: Proof| {
+        let store = store.clone();
+        tokio::spawn(async move { store.apply(run, &event, &proof, None).await })
+    };
+    let [mut holding, mut hiding, mut aside] =
+        [world.aside().await, world.aside().await, world.aside().await];
+
+    // Another process is quicker and lets time count; whether anybody works on the run is not read yet.
+    let mut hidden = hiding.begin().await.unwrap();
+    sqlx::query("lock table attendance in access exclusive mode").execute(&mut *hidden).await.unwrap();
+    let held = hold_run(&mut holding, run).await;
+    let quicker = apply(&other, Event::Clock(ClockEvent::Admitted), Proof::Clock);
+    await_row_locks(&mut aside, 1).await;
+    let slower = apply(&world.store, human(Decision::Cancel), person(None));
+    await_row_locks(&mut aside, 2).await;
+    held.rollback().await.unwrap();
+    quicker.await.unwrap().unwrap();
+    await_lock(&mut aside).await;
+
+    // It is quicker again, with what the slower one has to say first.
+    let held = hold_run(&mut holding, run).await;
+    let quicker = apply(&other, LeftRun { run, since }.event(), Proof::Clock);
+    await_row_locks(&mut aside, 1).await;
+    hidden.rollback().await.unwrap();
+    await_row_locks(&mut aside, 2).await;
+    held.rollback().await.unwrap();
+    quicker.await.unwrap().unwrap();
+    tokio::time::timeout(A_MINUTE, slower).await.expect("nobody waits for themselves").unwrap().unwrap();
+    assert_eq!(world.store.run(run).await.unwrap().head.status, RunStatus::Ended { end: End::Cancelled });
+    world.assert_sound(run).await;
+    other.close().await;
 }

@@ -403,10 +403,19 @@ pub async fn await_lock(aside: &mut sqlx::PgConnection) {
 
 /// Waits until as many sessions wait for locks.
 pub async fn await_locks(aside: &mut sqlx::PgConnection, count: i64) {
+    await_waiting(aside, count, None).await;
+}
+
+/// Waits until as many sessions wait for rows.
+pub async fn await_row_locks(aside: &mut sqlx::PgConnection, count: i64) {
+    await_waiting(aside, count, Some(&["transactionid", "tuple"])).await;
+}
+
+async fn await_waiting(aside: &mut sqlx::PgConnection, count: i64, events: Option<&[&str]>) {
     await_that(async || {
         let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
-            and wait_event_type = 'Lock'";
-        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&mut *aside).await.unwrap();
+            and wait_event_type = 'Lock' and ($1::text[] is null or wait_event = any($1))";
+        let waiting: i64 = sqlx::query_scalar(waiting).bind(events).fetch_one(&mut *aside).await.unwrap();
         waiting >= count
     })
     .await;
