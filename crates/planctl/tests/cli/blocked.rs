@@ -15,6 +15,8 @@ const STEPS: usize = 200;
 const PIPE_BYTES: usize = 4096;
 /// More than that pipe and a terminal hold: a process that has written this much has waited for a reader.
 const HELD_BYTES_MAX: usize = 24 * 1024;
+/// How long a pager stays open at least before somebody reads on.
+const PAGER_STAYS_OPEN: Duration = Duration::from_secs(120);
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -36,10 +38,12 @@ fn fixture() -> Fixture {
 
 const LINE: [&str; 6] = ["plan", "run", "p.md", "--approve", "--exec", "bash work.sh"];
 
-/// Waits until the run is done, while the command that works on it still wants to say so; returns all that it said.
-fn done_before_anybody_reads(fixture: &Fixture, mut child: Child) -> Vec<u8> {
+/// Waits until the run is done, while the command that works on it still wants to say so, and until nobody has read for at least
+/// this long; returns all that it said.
+fn done_before_anybody_reads(fixture: &Fixture, mut child: Child, unread_for: Duration) -> Vec<u8> {
     rustix::pipe::fcntl_setpipe_size(child.stdout.as_ref().unwrap(), PIPE_BYTES).unwrap();
-    let until = Instant::now() + Duration::from_secs(240);
+    let began = Instant::now();
+    let until = began + Duration::from_secs(240);
     loop {
         let runs = fixture.json(&["ls", "--json"]);
         if runs["runs"].as_array().is_some_and(|runs| runs.iter().any(|run| run["state"] == "done")) {
@@ -49,6 +53,8 @@ fn done_before_anybody_reads(fixture: &Fixture, mut child: Child) -> Vec<u8> {
         assert!(child.try_wait().unwrap().is_none(), "the command has ended before the run: {runs}");
         std::thread::sleep(Duration::from_millis(200));
     }
+    std::thread::sleep(unread_for.saturating_sub(began.elapsed()));
+    assert!(child.try_wait().unwrap().is_none(), "it waits for as long as its reader does");
     let mut said = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut said).unwrap();
     assert!(child.wait().unwrap().success());
@@ -57,11 +63,11 @@ fn done_before_anybody_reads(fixture: &Fixture, mut child: Child) -> Vec<u8> {
 }
 
 #[test]
-fn edge_b1_b2_sixty_four_at_once_come_to_their_end_while_a_pager_is_left_open() {
+fn edge_b1_b2_sixty_four_at_once_come_to_their_end_while_a_pager_is_left_open_for_two_minutes() {
     let fixture = fixture();
     let mut command = fixture.command(&LINE);
     command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let said = done_before_anybody_reads(&fixture, command.spawn().unwrap());
+    let said = done_before_anybody_reads(&fixture, command.spawn().unwrap(), PAGER_STAYS_OPEN);
     let lines: Vec<Value> =
         said.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     let passed = lines.iter().filter(|line| line["event"] == "agent.reported").count();
@@ -81,6 +87,7 @@ fn edge_b2_a_stopped_terminal_stops_no_run() {
     command.current_dir(fixture.path("")).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
     command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
     // The reader of the terminal stopped, as after Ctrl-S.
-    let said = done_before_anybody_reads(&fixture, command.stdout(Stdio::piped()).spawn().unwrap());
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let said = done_before_anybody_reads(&fixture, child, Duration::ZERO);
     assert!(String::from_utf8_lossy(&said).contains('✔'));
 }
