@@ -147,6 +147,10 @@ bench-page:
 bench-isolation:
     cargo bench -p planctl-harness --bench tiers
 
+# The time that a contract takes more since the files which git tracks are looked at around it, by how many there are
+bench-gates:
+    cargo bench -p planctl-harness --bench gates
+
 # The cost of verifying as a plan grows: time per byte stays flat. First the language alone, then with the workspace
 bench-verify *ARGS:
     cargo bench -p planctl-lang --bench verify {{ARGS}}

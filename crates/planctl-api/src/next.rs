@@ -246,7 +246,9 @@ impl Next {
 /// # Errors
 ///
 /// Where there is no JSON.
-pub(crate) fn known<'de, D: Deserializer<'de>, N: DeserializeOwned>(from: D) -> Result<Option<N>, D::Error> {
+pub(crate) fn deserialize_known<'de, D: Deserializer<'de>, N: DeserializeOwned>(
+    from: D,
+) -> Result<Option<N>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::next::{Next, known};
+use crate::next::{Next, deserialize_known};
 use crate::wire::calls::OutOfBounds;
 
 /// The media type of problem documents.
@@ -29,7 +29,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<Box<str>>,
     /// The next step.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_known")]
     pub next: Option<Box<Next>>,
     /// The workspace that the plan's path and the run's name of `next` count in, at a run or an ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -108,7 +108,7 @@ pub fn places(sources: &Sources<'_>) -> Result<Vec<CandidateFile>, ConfigError> 
         let is_there = read_small(&path)?.is_some();
         places.push(CandidateFile { path, of: FileOwner::User, is_there });
     }
-    if let Some(path) = named(sources) {
+    if let Some(path) = named_file(sources) {
         let is_there = read_small(&path)?.is_some();
         places.push(CandidateFile { path, of: FileOwner::Named, is_there });
     } else if let Some((path, text)) = find_upward(sources.workspace)? {
@@ -119,7 +119,7 @@ pub fn places(sources: &Sources<'_>) -> Result<Vec<CandidateFile>, ConfigError> 
     Ok(places)
 }
 
-fn named(sources: &Sources<'_>) -> Option<PathBuf> {
+fn named_file(sources: &Sources<'_>) -> Option<PathBuf> {
     sources.file.map(Path::to_owned).or_else(|| (sources.env)("PLANCTL_CONFIG").map(PathBuf::from))
 }
 
@@ -266,7 +266,7 @@ fn project_layer(
     sources: &Sources<'_>,
     files: &mut Vec<PathBuf>,
 ) -> Result<(Layer, Option<Distrusted>), ConfigError> {
-    if let Some(path) = named(sources) {
+    if let Some(path) = named_file(sources) {
         let layer = read_layer(&path, files)?.ok_or(ConfigError::Missing { path })?;
         return Ok((layer, None));
     }
@@ -292,7 +292,7 @@ fn project_layer(
 
 /// Says that the project's file is one that was found, and that nobody trusts as it is.
 fn is_of_nobody_trusted(sources: &Sources<'_>) -> Result<bool, ConfigError> {
-    if named(sources).is_some() {
+    if named_file(sources).is_some() {
         return Ok(false);
     }
     let Some((path, text)) = find_upward(sources.workspace)? else { return Ok(false) };

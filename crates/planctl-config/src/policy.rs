@@ -50,7 +50,9 @@ impl ApprovalPolicy {
         if let Some(allowed) = &self.contracts {
             let is_other = |command: &&str| !allowed.iter().any(|known| known.trim() == *command);
             let others = graph.nodes().iter().filter_map(command_of).filter(is_other);
-            refusals.extend(others.map(|command| format!("{} is not one of its contracts", shown(command))));
+            refusals.extend(
+                others.map(|command| format!("{} is not one of its contracts", first_line_of(command))),
+            );
         }
         if graph.sub_plans().next().is_some() {
             refusals.push("it carries out other plans".to_owned());
@@ -64,11 +66,16 @@ impl ApprovalPolicy {
         let mut refusals = self.refusals(plan, repaired);
         let old = ran.nodes().iter();
         for node in old.filter(|old| !repaired.node(&old.id).is_some_and(|new| self.may_become(old, new))) {
-            refusals.push(format!("the repair changes {} by more than the words of its task", named(node)));
+            refusals
+                .push(format!("the repair changes {} by more than the words of its task", node_words(node)));
         }
         let is_added = |node: &&Node| ran.node(&node.id).is_none();
         refusals.extend(
-            repaired.nodes().iter().filter(is_added).map(|node| format!("the repair adds {}", named(node))),
+            repaired
+                .nodes()
+                .iter()
+                .filter(is_added)
+                .map(|node| format!("the repair adds {}", node_words(node))),
         );
         if ran.edges() != repaired.edges() {
             refusals.push("the repair changes the order of the steps".to_owned());
@@ -121,7 +128,8 @@ impl ApprovalPolicy {
             format!("roles {}", roles.join(", "))
         }));
         words.extend(self.contracts.as_ref().map(|contracts| {
-            let contracts: Vec<String> = contracts.iter().map(|command| shown(command.trim())).collect();
+            let contracts: Vec<String> =
+                contracts.iter().map(|command| first_line_of(command.trim())).collect();
             format!("contracts {}", contracts.join(", "))
         }));
         words.extend(self.repairs.map(|repairs| match repairs {
@@ -167,14 +175,14 @@ fn parts(budget: Budget) -> [(&'static str, Budget); 3] {
 }
 
 /// Names a node as people know it.
-fn named(node: &Node) -> String {
+fn node_words(node: &Node) -> String {
     match node.step() {
         Some(step) => format!("step {step}"),
         None => escape(node.id.as_str()),
     }
 }
 
-fn shown(command: &str) -> String {
+fn first_line_of(command: &str) -> String {
     let first = command.lines().next().unwrap_or_default();
     let more = if first.len() < command.len() { "…" } else { "" };
     format!("`{}{more}`", escape(first))

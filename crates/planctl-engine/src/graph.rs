@@ -97,44 +97,44 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_after_turns: Option<u32>,
     /// Nodes that are worked on at once (DESIGN 6).
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "default_parallel", skip_serializing_if = "is_default_parallel")]
     pub parallel: u16,
     /// How often a node may fail for good in the same way, over all its visits, before a person is asked (DOT E14).
-    #[serde(default = "three", skip_serializing_if = "is_three")]
+    #[serde(default = "default_same_failures", skip_serializing_if = "is_default_same_failures")]
     pub same_failures: u16,
     /// How often a run may begin anew, over an edge that says so (DOT E12).
-    #[serde(default = "ten", skip_serializing_if = "is_ten")]
+    #[serde(default = "default_restarts", skip_serializing_if = "is_default_restarts")]
     pub restarts: u16,
     /// How long an ask of a run waits, where its node says nothing else, and the answer then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_deadline: Option<AskDeadline>,
 }
 
-const fn ten() -> u16 {
+const fn default_restarts() -> u16 {
     10
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_ten(count: &u16) -> bool {
-    *count == ten()
+const fn is_default_restarts(count: &u16) -> bool {
+    *count == default_restarts()
 }
 
-const fn one() -> u16 {
+const fn default_parallel() -> u16 {
     1
 }
 
-const fn three() -> u16 {
+const fn default_same_failures() -> u16 {
     3
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_one(count: &u16) -> bool {
-    *count == one()
+const fn is_default_parallel(count: &u16) -> bool {
+    *count == default_parallel()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_three(count: &u16) -> bool {
-    *count == three()
+const fn is_default_same_failures(count: &u16) -> bool {
+    *count == default_same_failures()
 }
 
 impl Default for Limits {
@@ -146,9 +146,9 @@ impl Default for Limits {
             repeats: 5,
             stale_after: None,
             stale_after_turns: None,
-            parallel: one(),
-            same_failures: three(),
-            restarts: ten(),
+            parallel: default_parallel(),
+            same_failures: default_same_failures(),
+            restarts: default_restarts(),
             ask_deadline: None,
         }
     }

@@ -176,9 +176,10 @@ impl Breakdown {
         let coarse = intents_to_break(&intents, &self.tools).next();
         match coarse {
             None if !intents.is_empty() => NextPiece::Done(Decomposition { strategy, confidence, intents }),
-            Some(intent) if depth(intent) >= DEPTH_MAX => {
-                NextPiece::TooDeep(Intent { text: plain(&intent.text).to_owned(), ..intent.clone() })
-            }
+            Some(intent) if depth(intent) >= DEPTH_MAX => NextPiece::TooDeep(Intent {
+                text: without_coarse_mark(&intent.text).to_owned(),
+                ..intent.clone()
+            }),
             coarse => NextPiece::Ask(self.prompt(strategy, coarse, &faults)),
         }
     }
@@ -220,7 +221,7 @@ impl Breakdown {
         if let Some(intent) = coarse {
             text.push_str(&format!(
                 "\n# Break up this piece of it\n\nIt is more than one piece of work. Answer with its parts alone.\n\n{}",
-                fenced("the piece", plain(&intent.text))
+                fenced("the piece", without_coarse_mark(&intent.text))
             ));
         }
         if strategy == Strategy::Grounded {
@@ -299,12 +300,12 @@ pub fn schema() -> Value {
 
 #[derive(Deserialize)]
 struct Said {
-    #[serde(default = "sure")]
+    #[serde(default = "full_confidence")]
     confidence: f64,
     intents: Vec<SaidIntent>,
 }
 
-fn sure() -> f64 {
+fn full_confidence() -> f64 {
     1.0
 }
 
@@ -396,7 +397,7 @@ fn read(
 fn with_parts(mut intents: Vec<Intent>, part_of: Option<&Intent>, parts: Vec<Intent>) -> Vec<Intent> {
     let Some(whole) = part_of else { return parts };
     if let Some(at) = intents.iter().position(|intent| intent.id == whole.id) {
-        intents[at].text = plain(&intents[at].text).to_owned();
+        intents[at].text = without_coarse_mark(&intents[at].text).to_owned();
         let rest = intents.split_off(at + 1);
         intents.extend(parts);
         intents.extend(rest);
@@ -404,7 +405,7 @@ fn with_parts(mut intents: Vec<Intent>, part_of: Option<&Intent>, parts: Vec<Int
     intents
 }
 
-fn plain(text: &str) -> &str {
+fn without_coarse_mark(text: &str) -> &str {
     text.strip_suffix(COARSE).unwrap_or(text)
 }
 

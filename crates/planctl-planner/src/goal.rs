@@ -93,7 +93,7 @@ impl Goal {
     fn sentences_of_goal(&mut self, text: &str, found: &mut Vec<(Option<usize>, String)>) {
         for sentence in sentences(text) {
             match suspicion(&sentence) {
-                Some(why) => self.suspicions.push(Suspicion { line: None, text: shown(&sentence), why }),
+                Some(why) => self.suspicions.push(Suspicion { line: None, text: shortened(&sentence), why }),
                 None => found.extend(clauses(&sentence).into_iter().map(|clause| (None, clause))),
             }
         }
@@ -105,12 +105,12 @@ impl Goal {
             if kind == Kind::Comment {
                 let why = "it is in a comment, which readers of the page don't see".to_owned();
                 let why = suspicion(&text).map_or(why.clone(), |more| format!("{why}, and {more}"));
-                self.suspicions.push(Suspicion { line: Some(line), text: shown(&text), why });
+                self.suspicions.push(Suspicion { line: Some(line), text: shortened(&text), why });
                 continue;
             }
             for sentence in sentences(&text) {
                 if let Some(why) = suspicion(&sentence) {
-                    self.suspicions.push(Suspicion { line: Some(line), text: shown(&sentence), why });
+                    self.suspicions.push(Suspicion { line: Some(line), text: shortened(&sentence), why });
                     continue;
                 }
                 let is_required = match kind {
@@ -211,7 +211,7 @@ fn blocks(source: &str) -> Vec<Block> {
             asks = ASKING.iter().any(|word| heading.to_lowercase().contains(word));
             blocks.push(Block { line, text: heading.to_owned(), kind: Kind::Heading });
             is_open = false;
-        } else if let Some(item) = item(text) {
+        } else if let Some(item) = list_item_text(text) {
             let (kind, text) = match boxed(item) {
                 Some((true, text)) => (Kind::Done, text),
                 Some((false, text)) => (Kind::Asked, text),
@@ -235,7 +235,7 @@ fn blocks(source: &str) -> Vec<Block> {
     blocks
 }
 
-fn item(text: &str) -> Option<&str> {
+fn list_item_text(text: &str) -> Option<&str> {
     let bullet = ["- ", "* ", "+ "].into_iter().find_map(|mark| text.strip_prefix(mark));
     let numbered = || {
         let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -421,14 +421,14 @@ fn title_of(source: &str) -> String {
     let lines = || source.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "---");
     let heading = lines().find_map(|line| line.strip_prefix("# "));
     let title = heading.or_else(|| lines().next()).unwrap_or_default();
-    shown(title.trim_start_matches('#').trim())
+    shortened(title.trim_start_matches('#').trim())
 }
 
 fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn shown(text: &str) -> String {
+fn shortened(text: &str) -> String {
     let text = collapsed(text);
     match text.chars().count() > SHOWN_CHARACTERS {
         true => text.chars().take(SHOWN_CHARACTERS).chain(['…']).collect(),

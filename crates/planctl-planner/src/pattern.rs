@@ -66,7 +66,10 @@ pub fn draft_by_pattern(goal: &Goal, facts: &PatternFacts) -> Result<Matched, De
     for pattern in PATTERNS {
         match (pattern.draft)(&words, facts) {
             Fit::Step(step) => {
-                return Ok(Matched { pattern: pattern.words, proposal: whole(sentence, *step) });
+                return Ok(Matched {
+                    pattern: pattern.words,
+                    proposal: proposal_of_one_step(sentence, *step),
+                });
             }
             Fit::Not => {}
             Fit::Almost(why) => reasons.push(why),
@@ -156,7 +159,7 @@ fn words_of(sentence: &str) -> Vec<Word> {
     words
 }
 
-fn whole(sentence: &str, step: Step) -> Proposal {
+fn proposal_of_one_step(sentence: &str, step: Step) -> Proposal {
     let mut title: String = sentence.chars().take(100).collect();
     if let Some(first) = title.get(..1) {
         title = format!("{}{}", first.to_uppercase(), &title[1..]);

@@ -26,7 +26,7 @@ pub struct Proposal {
     #[serde(default)]
     pub context: String,
     /// How sure the writer is, from 0 to 1.
-    #[serde(default = "sure")]
+    #[serde(default = "full_confidence")]
     pub confidence: f64,
     /// The steps, in order.
     pub steps: Vec<Step>,
@@ -38,7 +38,7 @@ pub struct Proposal {
     pub questions: Vec<Question>,
 }
 
-fn sure() -> f64 {
+fn full_confidence() -> f64 {
     1.0
 }
 

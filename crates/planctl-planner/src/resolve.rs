@@ -236,19 +236,20 @@ impl Resolver<'_> {
     fn by_hint(&self, intent: &Intent) -> (Option<Served>, Tried) {
         let suggested = intent.parameters.get(SUGGESTED).and_then(Value::as_str);
         let Some(name) = intent.tool.as_deref().or(suggested) else {
-            return (None, nothing(Source::Hint, "the intent names no tool".to_owned()));
+            return (None, nothing_found(Source::Hint, "the intent names no tool".to_owned()));
         };
         match self.catalog.named(name) {
             Some(capability) => found(Source::Hint, &capability.id(), "the intent names it".to_owned()),
-            None => {
-                (None, nothing(Source::Hint, format!("there is no tool `{name}`, which the intent names")))
-            }
+            None => (
+                None,
+                nothing_found(Source::Hint, format!("there is no tool `{name}`, which the intent names")),
+            ),
         }
     }
 
     fn by_history(&self, intent: &Intent) -> (Option<Served>, Tried) {
         let Some((name, tally)) = self.history.served(&key_of(intent)) else {
-            return (None, nothing(Source::History, "no such intent has passed before".to_owned()));
+            return (None, nothing_found(Source::History, "no such intent has passed before".to_owned()));
         };
         let times = |count: u32| if count == 1 { "once".to_owned() } else { format!("{count} times") };
         match self.catalog.named(name) {
@@ -256,7 +257,9 @@ impl Resolver<'_> {
                 let why = format!("it served the same intent, and passed {}", times(tally.passed));
                 found(Source::History, &capability.id(), why)
             }
-            None => (None, nothing(Source::History, format!("`{name}` served it before, and is not there"))),
+            None => {
+                (None, nothing_found(Source::History, format!("`{name}` served it before, and is not there")))
+            }
         }
     }
 
@@ -368,7 +371,7 @@ fn rank(candidates: &mut Vec<Candidate>) {
     candidates.truncate(SHOWN_MAX);
 }
 
-fn nothing(source: Source, why: String) -> Tried {
+fn nothing_found(source: Source, why: String) -> Tried {
     Tried { source, why, candidates: Vec::new() }
 }
 

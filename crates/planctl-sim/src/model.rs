@@ -180,7 +180,7 @@ impl Model {
                 && let NodePosition::WithPerson(AskKind::Choice, _) = self.place(&node.id)
                 && let Some(asked) = self.asked_at(&node.id)
             {
-                timers.insert(TimerId::Answer(node.id.clone()), rules::later(asked, default.after));
+                timers.insert(TimerId::Answer(node.id.clone()), rules::time_after(asked, default.after));
             }
         }
         timers

@@ -361,7 +361,8 @@ fn drop_or_add_last(dice: &mut Dice, parts: &mut GraphParts, fixed: &BTreeSet<No
 fn linear(dice: &mut Dice, steps: u64) -> GraphParts {
     let (start, done) = (NodeId::from("start"), NodeId::from("done"));
     let (ask, failed) = (NodeId::from("ask"), NodeId::from("failed"));
-    let mut nodes = vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
+    let mut nodes =
+        vec![plain_node("start", NodeKind::Start), plain_node("done", NodeKind::Exit { success: true })];
     let mut edges = vec![edge(&start, &step_id(1), On::Success)];
     for number in 1..=steps {
         let id = step_id(number);
@@ -382,7 +383,8 @@ fn linear(dice: &mut Dice, steps: u64) -> GraphParts {
 /// Draws a graph with any edges; [`Graph::new`] says whether it is one.
 fn tangled(dice: &mut Dice, steps: u64) -> GraphParts {
     let (start, done) = (NodeId::from("start"), NodeId::from("done"));
-    let mut nodes = vec![plain("start", NodeKind::Start), plain("done", NodeKind::Exit { success: true })];
+    let mut nodes =
+        vec![plain_node("start", NodeKind::Start), plain_node("done", NodeKind::Exit { success: true })];
     let first = if dice.happens(800) { On::Success } else { On::Always };
     let mut edges = vec![edge(&start, &step_id(1), first)];
     for number in 1..=steps {
@@ -395,14 +397,14 @@ fn tangled(dice: &mut Dice, steps: u64) -> GraphParts {
         }
         for (on, per_mille) in [(On::Retry, 250), (On::Exhaust, 400), (On::Fail, 500), (On::Always, 150)] {
             if dice.happens(per_mille) && !edges.iter().any(|edge| edge.from == id && edge.on == on) {
-                edges.push(edge(&id, &anywhere(dice, steps, on), on));
+                edges.push(edge(&id, &draw_target(dice, steps, on), on));
             }
         }
     }
     finish(dice, nodes, edges)
 }
 
-fn anywhere(dice: &mut Dice, steps: u64, on: On) -> NodeId {
+fn draw_target(dice: &mut Dice, steps: u64, on: On) -> NodeId {
     match dice.below(10) {
         0 => NodeId::from("done"),
         1 => NodeId::from("failed"),
@@ -413,13 +415,13 @@ fn anywhere(dice: &mut Dice, steps: u64, on: On) -> NodeId {
 
 fn finish(dice: &mut Dice, mut nodes: Vec<Node>, edges: Vec<Edge>) -> GraphParts {
     if edges.iter().any(|edge| edge.to == NodeId::from("ask")) {
-        nodes.push(plain(
+        nodes.push(plain_node(
             "ask",
             NodeKind::Escalate { reason: Some("the plan says so".to_owned()), pace_level: None },
         ));
     }
     if edges.iter().any(|edge| edge.to == NodeId::from("failed")) {
-        nodes.push(plain("failed", NodeKind::Exit { success: false }));
+        nodes.push(plain_node("failed", NodeKind::Exit { success: false }));
     }
     GraphParts {
         title: "a drawn plan".to_owned(),
@@ -501,7 +503,7 @@ fn step_id(number: u64) -> NodeId {
     NodeId::new(number.to_string())
 }
 
-fn plain(id: &str, kind: NodeKind) -> Node {
+fn plain_node(id: &str, kind: NodeKind) -> Node {
     Node::new(id, id, kind)
 }
 

@@ -83,7 +83,8 @@ impl TestCluster {
                 program: "sh".into(),
                 arguments: ["-c", WATCHER, "planctl-watcher"].map(OsString::from).to_vec(),
             });
-            options.settings = [("max_connections", "300"), ("max_wal_size", "128MB")]
+            // Databases of tests are gone before their rows would be worth a vacuum.
+            options.settings = [("max_connections", "300"), ("max_wal_size", "128MB"), ("autovacuum", "off")]
                 .iter()
                 .chain(HASTY)
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -85,13 +85,13 @@ pub fn context(scene: &Scene<'_>, form: Form) -> String {
         RunStatus::New | RunStatus::Awaiting | RunStatus::Ended { .. } => return String::new(),
     }
     match form {
-        Form::Long => long(scene),
+        Form::Long => long_context(scene),
         Form::Compact => compact(scene),
         Form::Workflow => workflow(scene),
     }
 }
 
-fn long(scene: &Scene<'_>) -> String {
+fn long_context(scene: &Scene<'_>) -> String {
     let steps = scene.graph.numbered_steps();
     let mut text = format!("[ACTIVE PLAN: {}]\n", one_line(scene.plan));
     for (number, node) in &steps {

@@ -65,9 +65,9 @@ pub fn shares(spent: &SpentView, budget: &BudgetView) -> Vec<Share> {
     let share = |part: &'static str, used: f64, limit: Option<f64>, words: &dyn Fn(f64) -> String| {
         let limit = limit.filter(|limit| *limit > 0.0)?;
         let words = format!("{} of {}", words(used), words(limit));
-        Some(Share { part, words, percent: whole((used / limit * 100.0).floor()) })
+        Some(Share { part, words, percent: truncated((used / limit * 100.0).floor()) })
     };
-    let tokens = |count: f64| words::tokens(whole(count));
+    let tokens = |count: f64| words::tokens(truncated(count));
     let parts = [
         share("time", spent.seconds, budget.seconds, &words::seconds),
         share("tokens", spent.tokens as f64, budget.tokens.map(|tokens| tokens as f64), &tokens),
@@ -217,12 +217,12 @@ pub fn amount(part: &str, amount: &f64) -> String {
 pub fn form_amount(part: &str, amount: f64) -> String {
     match part {
         "usd" => format!("{:.2}", (amount * 100.0).ceil() / 100.0),
-        "seconds" => whole((amount / 60.0).ceil()).to_string(),
-        _ => whole(amount.ceil()).to_string(),
+        "seconds" => truncated((amount / 60.0).ceil()).to_string(),
+        _ => truncated(amount.ceil()).to_string(),
     }
 }
 
-fn whole(amount: f64) -> u64 {
+fn truncated(amount: f64) -> u64 {
     amount as u64
 }
 

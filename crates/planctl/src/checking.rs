@@ -223,7 +223,9 @@ impl Drop for Prober {
 /// Says why a plan of this workspace could not be verified, and which may have been meant.
 fn failure_in(context: &Context, error: CheckError) -> Failure {
     if let CheckError::Unreadable { file, source: Unreadable::Missing } = &error {
-        return plan_files::named(context, file).err().unwrap_or_else(|| plan_files::missing(context, file));
+        return plan_files::plan_file_named(context, file)
+            .err()
+            .unwrap_or_else(|| plan_files::missing(context, file));
     }
     check_failure(error)
 }

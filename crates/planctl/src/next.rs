@@ -68,7 +68,7 @@ fn reached_by(global: &Global, directory: &Path) -> String {
 }
 
 /// Returns this process's place.
-fn place() -> Invocation {
+fn this_invocation() -> Invocation {
     INVOCATION.get().cloned().unwrap_or_else(unknown_place)
 }
 
@@ -86,7 +86,7 @@ fn unknown_place() -> Invocation {
 
 /// Returns commands of the workspace of this command, with the flags that chose it.
 pub fn here(words: &str) -> String {
-    let place = place();
+    let place = this_invocation();
     place.typed_in(words, &place.workspace)
 }
 
@@ -108,24 +108,24 @@ pub fn say_failure(failure: &Failure) {
 
 /// Returns commands about a run or an ask of a workspace: a run's name counts in its own workspace.
 pub fn typed_in(words: &str, workspace: &str) -> String {
-    place().typed_in(words, Path::new(workspace))
+    this_invocation().typed_in(words, Path::new(workspace))
 }
 
 /// Says whether a person stands in the checkout of a workspace, so that git finds it by itself.
 pub fn stands_in(workspace: &str) -> bool {
-    let place = place();
+    let place = this_invocation();
     let top = planctl_harness::git_top_level(&place.directory);
     place.flags.is_empty() && top.is_some_and(|top| top == Path::new(workspace))
 }
 
 /// Returns the path of a workspace's plan as a word of a command that is typed there.
 pub fn plan_word(plan: &str, workspace: &str) -> String {
-    place().plan_word(plan, Path::new(workspace))
+    this_invocation().plan_word(plan, Path::new(workspace))
 }
 
 /// Returns a path of this command's workspace as a word of a command.
 pub fn path_word(path: &str) -> String {
-    let place = place();
+    let place = this_invocation();
     place.plan_word(path, &place.workspace)
 }
 
@@ -142,7 +142,7 @@ pub fn with_next(failure: Failure, next: &Next, workspace: Option<&str>) -> Fail
 /// Returns what to type, or to do, for a next step in a workspace, which is this command's where none is named: one command in
 /// a line, so that each can be copied whole.
 pub fn words_in(next: &Next, workspace: Option<&str>) -> String {
-    let place = place();
+    let place = this_invocation();
     place.words(next, workspace.map_or(&place.workspace, Path::new))
 }
 

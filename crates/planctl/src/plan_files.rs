@@ -26,7 +26,7 @@ const ENDINGS: [&str; 4] = ["md", "dot", "gv", "json"];
 /// # Errors
 ///
 /// Where nothing fits, or several files do, and for `-`.
-pub fn named(context: &Context, name: &Path) -> Result<PathBuf, Failure> {
+pub fn plan_file_named(context: &Context, name: &Path) -> Result<PathBuf, Failure> {
     if name == Path::new("-") {
         return Err(Failure::usage("this command takes no plan from standard input")
             .help("`planctl verify -` and `planctl fmt -` do; here name a file"));
@@ -47,13 +47,13 @@ pub fn named(context: &Context, name: &Path) -> Result<PathBuf, Failure> {
 pub fn named_unless_run(context: &Context, name: &str) -> Result<Option<PathBuf>, Failure> {
     let file = Path::new(name);
     let is_path = name == "-" || name.contains('/') || has_ending(file);
-    if is_path { named(context, file).map(Some) } else { lookup(context.workspace(), file) }
+    if is_path { plan_file_named(context, file).map(Some) } else { lookup(context.workspace(), file) }
 }
 
 /// Says which plan may have been meant, where there is no run of a name either.
 pub fn or_near(context: &Context, name: &str, failure: Failure) -> Failure {
     let is_unknown = failure.exit == Exit::NotFound && failure.help.is_none();
-    match near(context, Path::new(name)).filter(|_| is_unknown) {
+    match nearest_plan(context, Path::new(name)).filter(|_| is_unknown) {
         Some(near) => failure.help(format!("did you mean the plan {near}?")),
         None => failure,
     }
@@ -114,7 +114,7 @@ pub fn missing(context: &Context, name: &Path) -> Failure {
         let message = format!("`{shown}` is an entry of the library, and this project has no plan of it");
         return Failure::not_found(message).next(format!("planctl new {file} --from {entry}"));
     }
-    if let Some(near) = near(context, name) {
+    if let Some(near) = nearest_plan(context, name) {
         return failure.help(format!("did you mean {near}?")).next("planctl plan ls");
     }
     match (Language::of(&word), name.extension()) {
@@ -177,7 +177,7 @@ fn has_ending(file: &Path) -> bool {
 }
 
 /// Returns the plan with the nearest name, as a word of a command that is typed here.
-fn near(context: &Context, name: &Path) -> Option<String> {
+fn nearest_plan(context: &Context, name: &Path) -> Option<String> {
     let (here, workspace) = (std::env::current_dir().ok()?, context.workspace());
     let beside = here.join(name.parent().unwrap_or(Path::new("")));
     let in_folder = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();

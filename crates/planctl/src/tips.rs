@@ -193,7 +193,7 @@ fn of_command(root: &Command, typed: &[String], word: &str) -> Option<String> {
     {
         return Some(tip.to_owned());
     }
-    if let Some(tip) = elsewhere(root, word).filter(|_| !NEVER.contains(&word)) {
+    if let Some(tip) = command_elsewhere(root, word).filter(|_| !NEVER.contains(&word)) {
         return Some(tip);
     }
     let names = parent.get_subcommands().filter(|below| !below.is_hide_set()).map(Command::get_name);
@@ -203,7 +203,7 @@ fn of_command(root: &Command, typed: &[String], word: &str) -> Option<String> {
 
 /// Returns the command that a word is elsewhere: `planctl plan doctor`, `planctl import`. Where several nouns have it, that
 /// of plans is meant, and of others none.
-fn elsewhere(root: &Command, word: &str) -> Option<String> {
+fn command_elsewhere(root: &Command, word: &str) -> Option<String> {
     if let Some(command) = root.find_subcommand(word) {
         return Some(format!("planctl {}", command.get_name()));
     }

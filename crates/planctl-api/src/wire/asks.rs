@@ -10,7 +10,7 @@ use super::attempts::AttemptSummary;
 use super::evidence::{ContractView, DriftView, FailureView, StepFilesView, WorkspaceChanges};
 use super::pace::LevelView;
 use super::runs::StepName;
-use crate::next::{Next, known};
+use crate::next::{Next, deserialize_known};
 
 /// Open and answered asks: the answer of `approvals ls --json`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -357,7 +357,7 @@ pub struct Decided {
     /// The person who decided.
     pub by: String,
     /// The next step.
-    #[serde(default, deserialize_with = "known")]
+    #[serde(default, deserialize_with = "deserialize_known")]
     pub next: Option<Next>,
     /// Says that the very same decision was recorded before and nothing changed.
     pub repeated: bool,

@@ -7,7 +7,7 @@ use super::amounts::SpentView;
 use super::branches::ChoiceView;
 use super::evidence::{JudgementView, TamperView};
 use super::runs::{StepName, StepView};
-use crate::next::{Next, known};
+use crate::next::{Next, deserialize_known};
 
 /// The attempts of a run's steps: the answer of `plan logs --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -175,7 +175,7 @@ pub struct WhyView {
     #[serde(default)]
     pub choices: Vec<ChoiceView>,
     /// The next step.
-    #[serde(default, deserialize_with = "known")]
+    #[serde(default, deserialize_with = "deserialize_known")]
     pub next: Option<Next>,
 }
 

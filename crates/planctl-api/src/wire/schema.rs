@@ -95,7 +95,7 @@ pub const ALL: &[(&str, &str)] = &[
 /// Returns the schema of this name.
 pub fn schema(name: &str) -> Option<Value> {
     let schema = match name {
-        "plan-verify" | "graph-check" => either::<Report, Vec<Report>>(),
+        "plan-verify" | "graph-check" => schema_of_either::<Report, Vec<Report>>(),
         "graph-render" => graph(),
         "plan-verify-explain" => of::<ExplainedCodes>(),
         "plan-show" => of::<PlanView>(),
@@ -109,7 +109,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "goal-stats" => of::<GoalStatsView>(),
         "tools" => of::<ServersView>(),
         "tool" => of::<ToolView>(),
-        "plan-status" => either::<RunView, RunList>(),
+        "plan-status" => schema_of_either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
         "plan-traversal" => of::<TraversalView>(),
         "checkpoint" => of::<CheckpointView>(),
@@ -205,7 +205,7 @@ fn of<T: JsonSchema>() -> Schema {
     settings().into_generator().into_root_schema_for::<T>()
 }
 
-fn either<A: JsonSchema, B: JsonSchema>() -> Schema {
+fn schema_of_either<A: JsonSchema, B: JsonSchema>() -> Schema {
     let mut generator = settings().into_generator();
     let (one, other) = (generator.subschema_for::<A>(), generator.subschema_for::<B>());
     let mut root = json_schema!({ "anyOf": [one, other] });

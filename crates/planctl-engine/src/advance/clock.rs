@@ -35,7 +35,7 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &ClockEvent) -
                 part: *part,
                 limit: *limit,
                 spent: *spent,
-                estimate: dispatch::rest(transition, *part),
+                estimate: dispatch::expected_use_of_rest(transition, *part),
                 steps_remaining: dispatch::steps_remaining(transition),
                 day: Some(*day),
             };

@@ -421,7 +421,7 @@ pub(super) fn steps_remaining(transition: &Transition<'_>) -> u32 {
 
 /// Returns the expected use of all steps that have not settled: what attempts used so far on the average, else a share of the
 /// plan's budget for each.
-pub(super) fn rest(transition: &Transition<'_>, part: BudgetPart) -> u64 {
+pub(super) fn expected_use_of_rest(transition: &Transition<'_>, part: BudgetPart) -> u64 {
     let (spent, planned) = (transition.run.head.spent, transition.graph.budget());
     let (sum, limit) = match part {
         BudgetPart::Tokens => (spent.tokens, planned.tokens),

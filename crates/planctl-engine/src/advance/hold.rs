@@ -24,7 +24,7 @@ pub(super) fn hold_with_ask(
 ) -> Result<(), Refusal> {
     // A node that was entered too often did not fail; the failure that it was told of is another node's.
     let failure = transition.run.record(node)?.failure.clone().filter(|_| reason != Reason::VisitsLimit);
-    let ask = Ask { message, failure, ..bare(kind, reason) };
+    let ask = Ask { message, failure, ..ask_without_details(kind, reason) };
     open_ask(transition, node, ask)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn with_failure(
 ) -> Result<(), Refusal> {
     let kind = AskKind::Escalation;
     let failure = Some(Box::new(failure));
-    let ask = Ask { message, failure, ..bare(kind, reason) };
+    let ask = Ask { message, failure, ..ask_without_details(kind, reason) };
     open_ask(transition, node, ask)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn for_budget(
         None => (AskKind::Budget, Reason::Budget),
     };
     let shortfall = Some(shortfall);
-    let ask = Ask { failure, shortfall, ..bare(kind, reason) };
+    let ask = Ask { failure, shortfall, ..ask_without_details(kind, reason) };
     open_ask(transition, node, ask)
 }
 
@@ -65,7 +65,7 @@ pub(super) fn for_prompt(
     prompt: &PromptToJudge,
 ) -> Result<(), Refusal> {
     let prompt = Some(Box::new(prompt.clone()));
-    open_ask(transition, node, Ask { prompt, ..bare(AskKind::Prompt, Reason::Prompt) })
+    open_ask(transition, node, Ask { prompt, ..ask_without_details(AskKind::Prompt, Reason::Prompt) })
 }
 
 /// Holds a node until a person chooses, or says something; arms the answer that counts if nobody does.
@@ -75,7 +75,11 @@ pub(super) fn for_choice(
     question: &Question,
 ) -> Result<(), Refusal> {
     let (message, options) = (Some(question.text.clone()), question.options.clone());
-    open_ask(transition, node, Ask { message, options, ..bare(AskKind::Choice, Reason::Planned) })?;
+    open_ask(
+        transition,
+        node,
+        Ask { message, options, ..ask_without_details(AskKind::Choice, Reason::Planned) },
+    )?;
     if let Some(default) = &question.default {
         let timer = TimerId::Answer(node.clone());
         transition.effects.push(Effect::Arm { timer, at: transition.now.after(default.after) });
@@ -84,7 +88,7 @@ pub(super) fn for_choice(
 }
 
 /// Returns an ask that shows nothing yet.
-fn bare(kind: AskKind, reason: Reason) -> Ask {
+fn ask_without_details(kind: AskKind, reason: Reason) -> Ask {
     Ask {
         kind,
         reason,

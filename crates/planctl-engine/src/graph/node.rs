@@ -132,17 +132,17 @@ pub struct SubPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Condition>,
     /// How many runs it may take until that holds.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "default_cycles", skip_serializing_if = "is_default_cycles")]
     pub cycles: u16,
 }
 
-const fn one() -> u16 {
+const fn default_cycles() -> u16 {
     1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_one(count: &u16) -> bool {
-    *count == one()
+const fn is_default_cycles(count: &u16) -> bool {
+    *count == default_cycles()
 }
 
 /// The approver of a sub-plan's plan.

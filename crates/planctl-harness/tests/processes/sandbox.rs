@@ -201,7 +201,7 @@ fn tier_1_a_deadline_and_a_signal_end_it_as_ever() {
         deaf.grace = Duration::from_millis(200);
         let started = Instant::now();
         assert_eq!(block_on(run(&spawner, &deaf)).end, End::TimedOut, "{tier}");
-        assert!(started.elapsed() < Duration::from_secs(8), "{tier}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(60), "{tier}: {:?}", started.elapsed());
         let killed = block_on(run(&spawner, &ground.confined(tier, "kill -9 $$")));
         assert_eq!(killed.end, End::Signalled(9), "{tier}");
         let missing = block_on(async {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, HarnessResult, Inconclusive, Verdict};
+use planctl_engine::{Contract, HarnessResult, Inconclusive};
 use planctl_harness::{Baseline, ContractRunner, Stability, Written, digest_of};
 
 use super::support::{block_on, git, spawner};
@@ -19,7 +19,6 @@ pub fn tests() -> Vec<Trial> {
         a5_files_that_nobody_tracks_or_subscribes_to_may_change,
         a5_what_a_contract_itself_writes_takes_one_more_gate_and_no_other_after_that,
         a5_a_background_writer_at_10_hz_gets_no_verdict_in_any_gate,
-        a5_a_thousand_tracked_files_are_looked_at_in_a_moment,
     ]
 }
 
@@ -242,33 +241,4 @@ fn a5_a_background_writer_at_10_hz_gets_no_verdict_in_any_gate() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-}
-
-fn a5_a_thousand_tracked_files_are_looked_at_in_a_moment() {
-    let place = Place::new();
-    for number in 0..1_000 {
-        place.write(&format!("src/{}/{number}.rs", number / 20), "text");
-    }
-    git(place.path(), &["add", "-A"]);
-    let contract = super::support::contract("true", Duration::from_secs(20));
-    let mut medians = [false, true].map(|tracked| {
-        let runner = place.runner.clone().with_stability(Stability { tracked, ..Stability::default() });
-        let nothing = Arc::new(Baseline::default());
-        let mut times: Vec<Duration> = (0..40)
-            .map(|_| {
-                let started = Instant::now();
-                let gate =
-                    block_on(runner.evaluate(&contract, &nothing, &mut |_, _| (), std::future::pending()));
-                let HarnessResult::Evidence(evidence) = &gate.found else { panic!("{:?}", gate.found) };
-                assert_eq!(contract.judge(evidence), Some(Verdict::Passed));
-                started.elapsed()
-            })
-            .collect();
-        times.sort_unstable();
-        times[times.len() / 2]
-    });
-    medians[1] = medians[1].saturating_sub(medians[0]);
-    eprintln!("1,000 tracked files: {:?} on top of {:?}", medians[1], medians[0]);
-    // A build without optimization, beside other tests; `cargo test --release` shows what it costs.
-    assert!(medians[1] < Duration::from_millis(50), "{:?}", medians[1]);
 }

@@ -67,7 +67,8 @@ pub fn expand_in_batches(
 ) -> Result<Expanded, Vec<Diagnostic>> {
     let (tree, _) = parse(source);
     let outline = Outline::read(source, body_line(source, &tree));
-    let parts: Vec<Part<'_>> = (0..tree.steps.len()).map(|at| part(source, &tree, &outline, at)).collect();
+    let parts: Vec<Part<'_>> =
+        (0..tree.steps.len()).map(|at| read_step_part(source, &tree, &outline, at)).collect();
     let mut found = Vec::new();
     let in_batches =
         |list: Vec<String>| -> Batches { list.chunks(batch.get()).map(<[String]>::to_vec).collect() };
@@ -139,7 +140,7 @@ fn body_line(source: &Source, tree: &PlanTree) -> usize {
 }
 
 // A step ends where the next one begins, or a heading of its level that is none.
-fn part<'a>(source: &Source, tree: &'a PlanTree, outline: &Outline, at: usize) -> Part<'a> {
+fn read_step_part<'a>(source: &Source, tree: &'a PlanTree, outline: &Outline, at: usize) -> Part<'a> {
     let step = &tree.steps[at];
     let first = source.line_of(step.heading.start);
     let next = tree.steps.get(at + 1).map_or(source.line_count(), |next| source.line_of(next.heading.start));

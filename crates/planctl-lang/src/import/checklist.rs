@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> TaskList {
             ListLine::Box(found) => {
                 is_told = false;
                 let above = own.filter(|(own, _)| found.indent > own.indent);
-                match (above.map(|(_, fate)| fate), fate(&found)) {
+                match (above.map(|(_, fate)| fate), fate_of_check_box(&found)) {
                     (_, Fate::Done) => list.done.push(found.text.to_owned()),
                     (Some(Fate::LeftOut(mark)), _) | (_, Fate::LeftOut(mark)) => {
                         list.left_out
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> TaskList {
                     }
                 }
                 if above.is_none() {
-                    own = Some((found, fate(&found)));
+                    own = Some((found, fate_of_check_box(&found)));
                 }
             }
             ListLine::Text(text) => {
@@ -60,7 +60,7 @@ pub(super) fn read(text: &str) -> TaskList {
     list
 }
 
-fn fate(found: &CheckBox<'_>) -> Fate {
+fn fate_of_check_box(found: &CheckBox<'_>) -> Fate {
     match found.doubt {
         _ if found.is_done => Fate::Done,
         Some(mark) => Fate::LeftOut(mark),

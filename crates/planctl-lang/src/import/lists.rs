@@ -77,7 +77,7 @@ fn check_box(line: &str) -> Option<CheckBox<'_>> {
     }
     let inner = line.trim_start();
     let indent = line.len() - inner.len();
-    let (mark, rest) = item(inner)?.trim_start().strip_prefix('[')?.split_once(']')?;
+    let (mark, rest) = after_list_mark(inner)?.trim_start().strip_prefix('[')?.split_once(']')?;
     let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '*']);
     let mut mark = mark.chars();
     // A link is no box, and a footnote neither.
@@ -94,7 +94,7 @@ fn check_box(line: &str) -> Option<CheckBox<'_>> {
 }
 
 // The text of an item of a list, with a bullet or a number.
-fn item(line: &str) -> Option<&str> {
+fn after_list_mark(line: &str) -> Option<&str> {
     let numbered = || {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.strip_prefix(['.', ')']).filter(|_| rest.len() < line.len())

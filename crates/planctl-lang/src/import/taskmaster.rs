@@ -73,7 +73,7 @@ pub(super) fn read(text: &str, tag: Option<&str>) -> TaskList {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut parts: Vec<Task> = Vec::new();
     for task in tasks {
-        let id = said(task, "id");
+        let id = text_of_key(task, "id");
         if list.takes(&id, task) {
             open.push(Open { id, task, needs: dependencies(task) });
         } else if is_done(task) {
@@ -87,7 +87,12 @@ pub(super) fn read(text: &str, tag: Option<&str>) -> TaskList {
         let needs = needs.iter().filter_map(|needed| places.get(needed.as_str()).copied());
         let needs = needs.filter(|place| *place != at).collect();
         let body = body(id, task, &mut list);
-        list.tasks.push(Task { title: said(task, "title"), body, needs: Some(needs), proof: proof(task) });
+        list.tasks.push(Task {
+            title: text_of_key(task, "title"),
+            body,
+            needs: Some(needs),
+            proof: proof(task),
+        });
     }
     list.tasks.extend(parts);
     list
@@ -175,14 +180,14 @@ fn needed(task: &ast::Object<'_>) -> Vec<Spanned<String>> {
 }
 
 fn is_done(task: &Map<String, Value>) -> bool {
-    matches!(said(task, "status").as_str(), "done" | "completed")
+    matches!(text_of_key(task, "status").as_str(), "done" | "completed")
 }
 
 impl TaskList {
     /// Says whether a task is open, and notes it as what it is otherwise.
     fn takes(&mut self, id: &str, task: &Map<String, Value>) -> bool {
-        let shown = format!("{id} {}", said(task, "title"));
-        match said(task, "status").as_str() {
+        let shown = format!("{id} {}", text_of_key(task, "title"));
+        match text_of_key(task, "status").as_str() {
             _ if is_done(task) => self.done.push(shown),
             status @ ("cancelled" | "deferred") => self.left_out.push(format!("{shown} (it is {status})")),
             _ => return true,
@@ -213,7 +218,7 @@ fn dependencies(task: &Map<String, Value>) -> Vec<String> {
 }
 
 fn proof(task: &Map<String, Value>) -> Option<String> {
-    Some(said(task, "testStrategy")).filter(|proof| !proof.trim().is_empty())
+    Some(text_of_key(task, "testStrategy")).filter(|proof| !proof.trim().is_empty())
 }
 
 fn subtasks(task: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
@@ -227,30 +232,30 @@ fn of_done(
     part: &Map<String, Value>,
     list: &mut TaskList,
 ) -> Option<Task> {
-    let own = format!("{id}.{}", said(part, "id"));
+    let own = format!("{id}.{}", text_of_key(part, "id"));
     list.takes(&own, part).then(|| {
         let mut body = body(&own, part, list);
-        body.push(format!("- A part of: {}", said(task, "title")));
-        Task { title: said(part, "title"), body, needs: Some(Vec::new()), proof: proof(part) }
+        body.push(format!("- A part of: {}", text_of_key(task, "title")));
+        Task { title: text_of_key(part, "title"), body, needs: Some(Vec::new()), proof: proof(part) }
     })
 }
 
 fn body(id: &str, task: &Map<String, Value>, list: &mut TaskList) -> Vec<String> {
     let mut body = Vec::new();
     for key in ["description", "details"] {
-        let said = said(task, key);
+        let said = text_of_key(task, key);
         body.extend(said.lines().map(str::to_owned));
     }
     if body.is_empty() {
-        body.push(said(task, "title"));
+        body.push(text_of_key(task, "title"));
     }
     for part in subtasks(task) {
-        let own = format!("{id}.{}", said(part, "id"));
+        let own = format!("{id}.{}", text_of_key(part, "id"));
         if list.takes(&own, part) {
-            let description = said(part, "description");
+            let description = text_of_key(part, "description");
             let description = description.lines().next().unwrap_or_default();
             let more = if description.is_empty() { String::new() } else { format!(": {description}") };
-            body.push(format!("- {own} {}{more}", said(part, "title")));
+            body.push(format!("- {own} {}{more}", text_of_key(part, "title")));
         }
     }
     body
@@ -264,7 +269,7 @@ fn project(value: &Value) -> Option<String> {
     name.map(str::to_owned)
 }
 
-fn said(task: &Map<String, Value>, key: &str) -> String {
+fn text_of_key(task: &Map<String, Value>, key: &str) -> String {
     task.get(key).map(text).unwrap_or_default()
 }
 

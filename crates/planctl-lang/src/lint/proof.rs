@@ -29,7 +29,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                     true
                 }
             };
-            let doubts = shell::doubtful(script);
+            let doubts = shell::doubtful_checks(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
             // A call is run for what it prints.
             if step.kind.value != Kind::Call {
@@ -174,7 +174,7 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
     let Some(item) = script.items.last() else { return };
     if let [only] = script.items.as_slice()
         && let ([], [Command::Simple(simple)]) = (only.rest.as_slice(), only.first.commands.as_slice())
-        && let Some((what, help)) = teller(simple)
+        && let Some((what, help)) = command_that_only_tells(simple)
     {
         let message = format!("the contract hardly can fail: `{what}` succeeds whatever it finds");
         let finding = Diagnostic::new(Code::P104, message);
@@ -192,7 +192,7 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
 }
 
 // Programs that say what they find, and end with 0 all the same.
-fn teller(simple: &Simple) -> Option<(&'static str, &'static str)> {
+fn command_that_only_tells(simple: &Simple) -> Option<(&'static str, &'static str)> {
     let call = shell::calls(simple).last()?;
     if let [_, "-c", code, ..] = call.words()
         && (call.is_of("python") || call.is_of("python3"))

@@ -212,7 +212,7 @@ impl Excerpt {
         for at in first..=last {
             let line = source.line_span(at);
             let line = if at == 0 { Span::new(source.bom_bytes().min(line.end), line.end) } else { line };
-            let kept = kept(source, line, marked);
+            let kept = shortened_line(source, line, marked);
             excerpt.is_cut |= kept.start > line.start;
             if at > first {
                 excerpt.text.push('\n');
@@ -231,7 +231,7 @@ impl Excerpt {
     }
 }
 
-fn kept(source: &Source, line: Span, marked: &[Span]) -> Span {
+fn shortened_line(source: &Source, line: Span, marked: &[Span]) -> Span {
     if line.end - line.start <= LINE_BYTES_MAX {
         return line;
     }

@@ -62,18 +62,18 @@ pub fn show(source: &Source) -> Shown {
 impl ReadPlan<'_> {
     /// Returns the plan as it will run.
     pub fn shown(&self) -> Shown {
-        shown(self.source, &self.tree, &self.workflow)
+        read_shown(self.source, &self.tree, &self.workflow)
     }
 }
 
 impl Verification {
     /// Returns the plan as it will run.
     pub fn shown(&self, source: &Source) -> Shown {
-        shown(source, &self.tree, &self.workflow)
+        read_shown(source, &self.tree, &self.workflow)
     }
 }
 
-fn shown(source: &Source, tree: &PlanTree, workflow: &Workflow) -> Shown {
+fn read_shown(source: &Source, tree: &PlanTree, workflow: &Workflow) -> Shown {
     let steps = workflow.steps();
     let scripts = Scripts::read(&steps);
     let order = Order::read(source, &steps, &scripts);

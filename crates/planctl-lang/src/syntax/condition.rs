@@ -136,7 +136,7 @@ fn key_text<'s>(input: &mut &'s str) -> Lexed<&'s str> {
     take_while(1.., |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')).parse_next(input)
 }
 
-fn bare<'s>(input: &mut &'s str) -> Lexed<&'s str> {
+fn bare_word<'s>(input: &mut &'s str) -> Lexed<&'s str> {
     take_while(1.., |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '-' | '/'))
         .parse_next(input)
 }
@@ -255,7 +255,7 @@ impl<'t> Reader<'t> {
         if may_be_empty && (rest.is_empty() || rest.starts_with("&&")) {
             return Ok(String::new());
         }
-        let Ok(value) = bare(&mut rest) else { return Err(self.expected("a value")) };
+        let Ok(value) = bare_word(&mut rest) else { return Err(self.expected("a value")) };
         self.at += value.len();
         self.refuse_more_words(start)?;
         Ok(value.to_owned())

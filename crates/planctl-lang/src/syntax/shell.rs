@@ -33,7 +33,7 @@ pub use judges::judges;
 pub(crate) use masked::{Lost, masked, only_looks};
 pub use named::{NamedFiles, named_files};
 pub(crate) use needed::{Need, needed};
-pub(crate) use patterns::{Doubt, doubtful};
+pub(crate) use patterns::{Doubt, doubtful_checks};
 pub(crate) use status::{Status, status};
 
 use programs::Program;

@@ -250,7 +250,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Unread> {
 }
 
 /// Reads a whole number; `2.0` is one.
-pub(crate) fn whole(text: &str) -> Option<i64> {
+pub(crate) fn whole_number(text: &str) -> Option<i64> {
     let text = text.trim();
     let is_fraction_of_nothing = |fraction: &str| fraction.chars().all(|digit| digit == '0');
     match text.split_once('.') {

@@ -302,10 +302,10 @@ macro_rules! values {
 values! {
     Text: ValueForm::Text, |text, form| word(text, form, |_| Some(Text));
     bool: ValueForm::Flag, |text, _| values::flag(text), bool::to_string;
-    u8: ValueForm::Whole(0, 255), whole, u8::to_string;
-    u16: ValueForm::Whole(0, 65_535), whole, u16::to_string;
-    u32: ValueForm::Whole(0, 4_294_967_295), whole, u32::to_string;
-    i64: ValueForm::Whole(i64::MIN, i64::MAX), whole, i64::to_string;
+    u8: ValueForm::Whole(0, 255), whole_number_in, u8::to_string;
+    u16: ValueForm::Whole(0, 65_535), whole_number_in, u16::to_string;
+    u32: ValueForm::Whole(0, 4_294_967_295), whole_number_in, u32::to_string;
+    i64: ValueForm::Whole(i64::MIN, i64::MAX), whole_number_in, i64::to_string;
     Duration: ValueForm::Phrase, |text, _| values::seconds(text), |time| format!("{}s", time.as_secs());
     OnFail: ValueForm::Phrase, |text, _| match text.trim() {
         // H-33: a library's word for what is done where nothing is said.
@@ -325,12 +325,12 @@ values! {
         |text, form| word(text, form, Fidelity::from_word), |fidelity| fidelity.word().to_owned();
 }
 
-fn whole<N: TryFrom<i64>>(text: &str, form: ValueForm) -> Result<N, Unread> {
+fn whole_number_in<N: TryFrom<i64>>(text: &str, form: ValueForm) -> Result<N, Unread> {
     let (least, most) = match form {
         ValueForm::Whole(least, most) => (least, most),
         ValueForm::Text | ValueForm::Flag | ValueForm::Word(_) | ValueForm::Phrase => (i64::MIN, i64::MAX),
     };
-    let number = values::whole(text).filter(|number| (least..=most).contains(number));
+    let number = values::whole_number(text).filter(|number| (least..=most).contains(number));
     number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| {
         let why = format!("a whole number from {least} to {most} was expected");
         Unread::new(why, format!("write a whole number from {least} to {most}"))

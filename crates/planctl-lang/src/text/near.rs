@@ -62,7 +62,7 @@ impl<'a> Existing<'a> {
             comparisons: Cell::new(COMPARISONS_MAX),
         };
         for path in paths.take(CANDIDATES_MAX) {
-            existing.by_form.entry(form(path)).or_default().push(path);
+            existing.by_form.entry(comparable_path(path)).or_default().push(path);
             existing.by_name.entry(file_name(path)).or_default().push(path);
             existing.signed.push((signature(path), path));
         }
@@ -71,14 +71,14 @@ impl<'a> Existing<'a> {
 
     /// Returns the path that is this one in another Unicode form.
     pub(crate) fn in_other_form(&self, path: &str) -> Option<&'a str> {
-        let same = self.by_form.get(&form(path))?;
+        let same = self.by_form.get(&comparable_path(path))?;
         same.iter().copied().find(|other| *other != path && other.nfc().eq(path.nfc()))
     }
 
     /// Returns up to three near paths, the nearest first (row 47).
     pub(crate) fn near(&self, path: &str) -> Vec<&'a str> {
         let mut near: Vec<(usize, &'a str)> = Vec::new();
-        let same_form = self.by_form.get(&form(path)).into_iter().flatten();
+        let same_form = self.by_form.get(&comparable_path(path)).into_iter().flatten();
         near.extend(same_form.take(NEAR_MAX).map(|other| (0, *other)));
         let same_name = self.by_name.get(file_name(path)).into_iter().flatten();
         near.extend(same_name.take(NEAR_MAX).map(|other| (1, *other)));
@@ -134,7 +134,7 @@ fn edits(one: &str, other: &str, most: usize) -> Option<usize> {
     (is_short(one) && is_short(other)).then(|| distance(one, other))
 }
 
-fn form(path: &str) -> String {
+fn comparable_path(path: &str) -> String {
     if path.is_ascii() { path.to_ascii_lowercase() } else { path.nfc().collect::<String>().to_lowercase() }
 }
 

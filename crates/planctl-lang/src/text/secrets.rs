@@ -114,7 +114,7 @@ fn keys(text: &str, found: &mut Vec<Secret>) {
     let mut may_end = true;
     while let Some(at) = text[from..].find("-----BEGIN ").map(|at| from + at) {
         from = at + 11;
-        let near = &text[at..floor(text, (at + HEAD_BYTES_MAX).min(text.len()))];
+        let near = &text[at..char_boundary_before(text, (at + HEAD_BYTES_MAX).min(text.len()))];
         let Some(head) = near.lines().next().filter(|line| line.contains("PRIVATE KEY-----")) else {
             continue;
         };
@@ -158,7 +158,7 @@ fn tokens(text: &str, found: &mut Vec<Secret>) {
         }
         let length = bytes[at..].iter().position(|byte| !is_part(*byte)).unwrap_or(bytes.len() - at);
         let word = &text[at..at + length];
-        if let Some(secret) = known(word, at) {
+        if let Some(secret) = known_token(word, at) {
             found.push(secret);
         } else if is_bearer_due && word.len() >= 16 && looks_random(word) {
             found.push(Secret { span: Span::new(at, at + length), kind: "an authorization header" });
@@ -172,7 +172,7 @@ fn tokens(text: &str, found: &mut Vec<Secret>) {
     }
 }
 
-fn known(word: &str, at: usize) -> Option<Secret> {
+fn known_token(word: &str, at: usize) -> Option<Secret> {
     // Most words of a text are shorter than any token.
     if word.len() < TOKEN_BYTES_MIN {
         return None;
@@ -190,7 +190,7 @@ fn known(word: &str, at: usize) -> Option<Secret> {
 
 // Words of people are of one case and without digits.
 fn looks_random(text: &str) -> bool {
-    let text = &text[..floor(text, text.len().min(HEAD_BYTES_MAX))];
+    let text = &text[..char_boundary_before(text, text.len().min(HEAD_BYTES_MAX))];
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let upper = text.bytes().filter(u8::is_ascii_uppercase).count();
     let lower = text.bytes().filter(u8::is_ascii_lowercase).count();
@@ -206,7 +206,7 @@ fn is_placeholder(text: &str) -> bool {
 
 // `PASSWORD=literal`, `"api_key": "literal"`; not `PASSWORD=$X`, not prose.
 fn value(text: &str, at: usize, found: &mut Vec<Secret>) {
-    let window = text.get(floor(text, at.saturating_sub(40))..at).unwrap_or("");
+    let window = text.get(char_boundary_before(text, at.saturating_sub(40))..at).unwrap_or("");
     let name = window.trim_end_matches(['"', '\'', ' ']);
     let name_start = name
         .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -229,7 +229,7 @@ fn value(text: &str, at: usize, found: &mut Vec<Secret>) {
         Some(quote) => c == quote || c == '\n',
         None => c.is_whitespace() || matches!(c, ';' | '&' | '|' | ')' | '"' | '\'' | '`' | ','),
     };
-    let limit = floor(text, (start + VALUE_BYTES_MAX).min(text.len()));
+    let limit = char_boundary_before(text, (start + VALUE_BYTES_MAX).min(text.len()));
     let length = text[start..limit].find(ends).unwrap_or(limit - start);
     let literal = &text[start..start + length];
     // After a colon only what is quoted or looks random is a value; the rest is prose.
@@ -260,7 +260,7 @@ fn address(text: &str, at: usize, found: &mut Vec<Secret>) {
     }
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn char_boundary_before(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 

@@ -34,7 +34,7 @@ fn coerce(value: Value, schema: &Value, root: &Value, depth: usize) -> Value {
         return value;
     }
     let types = types(schema, root, depth);
-    let schema = plain(schema, root);
+    let schema = schema_of_value(schema, root);
     let asks = |name: &str| types.iter().any(|kind| kind == name);
     let entry = |entry: Value| match schema.get("items") {
         Some(of_entry) => coerce(entry, of_entry, root, depth + 1),
@@ -95,7 +95,7 @@ fn choice(text: &str, schema: &Value) -> Option<String> {
 }
 
 /// Follows a schema to the one that says what a value is like: its reference, or its only way beside null.
-fn plain<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+fn schema_of_value<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
     let schema = followed(schema, root);
     let ways = ["anyOf", "oneOf"].iter().find_map(|word| schema.get(*word)?.as_array());
     let is_null = |way: &&Value| way.get("type").and_then(Value::as_str) == Some("null");
@@ -192,7 +192,8 @@ pub fn misfits(arguments: &Value, schema: &Value) -> Vec<Misfit> {
     let validator = match checked {
         Ok(validator) => validator,
         Err(error) => {
-            let message = format!("the tool's own schema can't be used: {}", short(&error.to_string()));
+            let message =
+                format!("the tool's own schema can't be used: {}", shortened_message(&error.to_string()));
             return vec![Misfit { at: Vec::new(), message }];
         }
     };
@@ -200,7 +201,7 @@ pub fn misfits(arguments: &Value, schema: &Value) -> Vec<Misfit> {
     errors
         .map(|error| {
             let at = error.instance_path().as_str().split('/').skip(1).map(unescaped).collect();
-            Misfit { at, message: short(&error.to_string()) }
+            Misfit { at, message: shortened_message(&error.to_string()) }
         })
         .collect()
 }
@@ -209,7 +210,7 @@ fn unescaped(segment: &str) -> String {
     segment.replace("~1", "/").replace("~0", "~")
 }
 
-fn short(message: &str) -> String {
+fn shortened_message(message: &str) -> String {
     message.chars().take(MESSAGE_CHARS_MAX).collect()
 }
 

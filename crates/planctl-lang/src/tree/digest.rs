@@ -18,7 +18,7 @@ pub fn digest(source: &Source) -> Digest {
 
 /// As [`digest`], of a plan that was read already.
 pub(crate) fn digest_of_plan(source: &Source, tree: &PlanTree) -> Digest {
-    digest_of_text(&without(source, annotations(source, tree)))
+    digest_of_text(&text_without(source, annotations(source, tree)))
 }
 
 /// Returns the sha256 of a text as `sha256:…`, as contracts are named.
@@ -28,10 +28,10 @@ pub fn digest_of_text(text: &str) -> Digest {
 
 /// Returns the plan's text less the marks that planctl writes.
 pub fn canonical(source: &Source) -> String {
-    without(source, annotations(source, &parse(source).0))
+    text_without(source, annotations(source, &parse(source).0))
 }
 
-fn without(source: &Source, annotations: Vec<Span>) -> String {
+fn text_without(source: &Source, annotations: Vec<Span>) -> String {
     let mut text = String::with_capacity(source.text().len());
     let mut at = 0;
     for span in annotations {

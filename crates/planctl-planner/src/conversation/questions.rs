@@ -46,7 +46,7 @@ of the form below and nothing else: verdict `ok`, `warning` (a person should kno
 /// Writes the question to the writer.
 pub(super) fn to_writer(conversation: &Conversation) -> Prompt {
     let brief = conversation.brief();
-    let mut text = about(brief);
+    let mut text = goal_text(brief);
     for hint in conversation.hints() {
         text.push_str(&hint_section(hint, &fence_of(brief)));
     }
@@ -62,7 +62,7 @@ pub(super) fn to_writer(conversation: &Conversation) -> Prompt {
 
 /// Writes the question to the reviewer.
 pub(super) fn to_reviewer(brief: &Brief, draft: &str) -> Prompt {
-    let mut text = about(brief);
+    let mut text = goal_text(brief);
     text.push_str("\n# The draft\n\n");
     text.push_str(&fence_of(brief).around("the draft", draft));
     Prompt {
@@ -78,7 +78,7 @@ fn with_form(rules: &str, schema: &Value, brief: &Brief) -> String {
     format!("{rules}\n\n{rule}\n\nThe form of the answer, as a JSON Schema:\n{schema}")
 }
 
-fn about(brief: &Brief) -> String {
+fn goal_text(brief: &Brief) -> String {
     let fence = fence_of(brief);
     let mut text = format!("# The goal\n\n{}", fence.around("the goal", &brief.goal.text));
     if let Some((name, source)) = &brief.goal.source {

@@ -126,7 +126,7 @@ fn bind_named_values(intent: &Intent, capability: &Capability, binding: &mut Bin
 /// Reads what stands in the intent in a form that leaves no doubt: `owner/repo`, `#12`, a choice that the schema has, a text in quotes.
 fn read_from_text(text: &str, capability: &Capability, binding: &mut Binding) {
     let plain = crate::signals::without_quoted(text);
-    place(&plain, capability, binding);
+    bind_repository(&plain, capability, binding);
     number(&plain, capability, binding);
     choice(&plain, capability, binding);
     let mut quoted = quoted(text).into_iter();
@@ -139,7 +139,7 @@ fn read_from_text(text: &str, capability: &Capability, binding: &mut Binding) {
     }
 }
 
-fn place(text: &str, capability: &Capability, binding: &mut Binding) {
+fn bind_repository(text: &str, capability: &Capability, binding: &mut Binding) {
     let mut places = text.split_whitespace().filter_map(|word| {
         let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
         let (owner, repo) = word.split_once('/')?;

@@ -83,11 +83,14 @@ impl Services {
                 && [self.caller.actor.as_str(), &self.caller.person].contains(&before.by.as_str());
             return match is_repeated {
                 true => Ok(Decided { repeated: true, ..decided(&row, &answer, &before.by) }),
-                false => Err(over(&row, format!("{} answered it with {}", before.by, before.answer.word()))),
+                false => Err(conflict_of_ended(
+                    &row,
+                    format!("{} answered it with {}", before.by, before.answer.word()),
+                )),
             };
         }
         if !row.is_open {
-            return Err(over(&row, "it was taken back".to_owned()));
+            return Err(conflict_of_ended(&row, "it was taken back".to_owned()));
         }
         let takes = answers_of(row.ask.kind);
         if !takes.contains(&answer.word()) {
@@ -144,7 +147,7 @@ impl Services {
 }
 
 /// Says that an ask is over.
-fn over(row: &DraftAskRow, how: String) -> ServiceError {
+fn conflict_of_ended(row: &DraftAskRow, how: String) -> ServiceError {
     let id = row.number.unsigned_abs();
     ServiceError::Conflict { what: format!("answer ask {id}: {how}"), next: Next::ShowAsk { ask: id } }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 /// Returns the message as lines: the sentence, what it is about, the last lines of what failed, and what to type.
 pub(super) fn plain(message: &MessageView) -> String {
     let mut text = format!("{}\n", message.sentence);
-    for line in about(message) {
+    for line in subject_lines(message) {
         text.push_str(&format!("{line}\n"));
     }
     if !message.lines.is_empty() {
@@ -38,7 +38,7 @@ fn escaped(text: &str) -> String {
 pub(super) fn slack(message: &MessageView) -> String {
     let code = |text: &str| format!("```{}```", escaped(text).replace("```", "'''"));
     let mut text = format!("*{}*", escaped(&message.sentence).replace('*', "∗"));
-    for line in about(message) {
+    for line in subject_lines(message) {
         text.push_str(&format!("\n{}", escaped(&line)));
     }
     if !message.lines.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn slack(message: &MessageView) -> String {
     json!({ "text": text }).to_string()
 }
 
-fn about(message: &MessageView) -> Vec<String> {
+fn subject_lines(message: &MessageView) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(plan), Some(run)) = (&message.plan, &message.run) {
         let plan = match &message.title {

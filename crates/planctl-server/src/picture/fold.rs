@@ -76,7 +76,7 @@ pub(super) fn fold(order: &Order, wanted: &[usize], limits: FoldLimits) -> Foldi
     folds.all.retain(|fold| !is_shown[fold.nodes[0]]);
     Folding {
         shown: (0..order.len()).filter(|place| is_shown[*place]).collect(),
-        folds: few(folds.all, limits.folds),
+        folds: merge_folds(folds.all, limits.folds),
     }
 }
 
@@ -136,7 +136,7 @@ fn hanging_together(order: &Order, is_shown: &[bool]) -> Folds {
 }
 
 /// Makes one of those that lie between the same nodes, then one of all that are too many.
-fn few(all: Vec<Fold>, most: usize) -> Vec<Fold> {
+fn merge_folds(all: Vec<Fold>, most: usize) -> Vec<Fold> {
     let mut alike: BTreeMap<(BTreeSet<usize>, BTreeSet<usize>), Vec<usize>> = BTreeMap::new();
     for fold in all {
         alike.entry((fold.from, fold.to)).or_default().extend(fold.nodes);

@@ -344,9 +344,9 @@ fn is_accepted(drift: &Drift, accepted: &[String]) -> Result<bool, ServiceError>
         if path != drift.path {
             continue;
         }
-        let now = short(drift.now.as_ref());
+        let now = short_digest_of(drift.now.as_ref());
         let given = digest.map(|digest| digest.trim_start_matches("sha256:"));
-        if given.is_some_and(|given| given.is_empty() || !whole(drift.now.as_ref()).starts_with(given)) {
+        if given.is_some_and(|given| given.is_empty() || !digest_of(drift.now.as_ref()).starts_with(given)) {
             return Err(ServiceError::Conflict {
                 what: format!("approve: {path} is {now} by now, not {}", digest.unwrap_or_default()),
                 next: Next::by_hand("look at it again, and name the digest that it has"),
@@ -362,13 +362,16 @@ fn drift_conflict(drifts: &[Drift], with: &Next) -> ServiceError {
         .iter()
         .take(NAMED_MAX)
         .map(|drift| {
-            let (before, now) = (short(drift.before.as_ref()), short(drift.now.as_ref()));
+            let (before, now) = (short_digest_of(drift.before.as_ref()), short_digest_of(drift.now.as_ref()));
             format!("{} {} ({before} → {now})", drift.path, drift.change.word())
         })
         .collect();
     let more = drifts.len().saturating_sub(NAMED_MAX);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let files = drifts.iter().map(|drift| format!("{}@{}", drift.path, short(drift.now.as_ref()))).collect();
+    let files = drifts
+        .iter()
+        .map(|drift| format!("{}@{}", drift.path, short_digest_of(drift.now.as_ref())))
+        .collect();
     ServiceError::Conflict {
         what: format!(
             "approve: protected files differ from what was approved last: {}{more}",
@@ -378,15 +381,15 @@ fn drift_conflict(drifts: &[Drift], with: &Next) -> ServiceError {
     }
 }
 
-fn whole(state: Option<&FileState>) -> &str {
+fn digest_of(state: Option<&FileState>) -> &str {
     match state {
         Some(state) if state.kind != EntryKind::Absent => state.digest.as_str().trim_start_matches("sha256:"),
         Some(_) | None => "absent",
     }
 }
 
-fn short(state: Option<&FileState>) -> &str {
-    let whole = whole(state);
+fn short_digest_of(state: Option<&FileState>) -> &str {
+    let whole = digest_of(state);
     whole.get(..12).unwrap_or(whole)
 }
 

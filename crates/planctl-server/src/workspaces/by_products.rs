@@ -28,11 +28,11 @@ type ByProducts = BTreeMap<String, ByProduct>;
 
 /// Returns what contracts made in a workspace, and what it was. A file that git tracks by now is forgotten.
 pub(crate) async fn read(spawner: &Spawner, state_dir: &Path, workspace: &Path) -> BTreeMap<String, Digest> {
-    let known = known(spawner, state_dir, workspace).await;
+    let known = known_by_products(spawner, state_dir, workspace).await;
     known.into_iter().map(|(name, made)| (name, made.digest)).collect()
 }
 
-async fn known(spawner: &Spawner, state_dir: &Path, workspace: &Path) -> ByProducts {
+async fn known_by_products(spawner: &Spawner, state_dir: &Path, workspace: &Path) -> ByProducts {
     let mut known: ByProducts = brief_file_work(|| NOTES.read(state_dir, workspace));
     if known.is_empty() {
         return known;
@@ -86,7 +86,7 @@ pub(crate) async fn leave_out(
         let mut steps = graph.into_iter().flat_map(Graph::nodes).filter_map(Node::gated);
         steps.any(|gated| gated.contract_files.contains(name))
     };
-    for (name, made) in known(spawner, state_dir, workspace).await {
+    for (name, made) in known_by_products(spawner, state_dir, workspace).await {
         let is_left = baseline.files.get(&name).is_some_and(|state| state.digest == made.digest);
         if is_left && (made.plan == plan || !is_read(&name)) {
             baseline.files.remove(&name);

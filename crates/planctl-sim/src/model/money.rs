@@ -5,7 +5,7 @@ use std::time::Duration;
 use planctl_engine::{Budget, NodeId, NodeKind, Timestamp, Usage};
 
 use super::journal::Entry;
-use super::rules::{Fits, No, later};
+use super::rules::{Fits, No, time_after};
 use super::{Model, NodePosition};
 
 /// Whether the next attempt can be paid for.
@@ -216,7 +216,7 @@ impl Model {
     /// Returns the first moment at which more time than is allowed is used, if the run goes on and that is to come.
     pub(super) fn budget_ends(&self) -> Option<Timestamp> {
         let left = self.budget.time?.checked_sub(self.time_up_to_now())?;
-        Some(later(self.now, left + Duration::from_micros(1)))
+        Some(time_after(self.now, left + Duration::from_micros(1)))
     }
 
     /// Says whether four fifths of some limit are used.

@@ -189,7 +189,7 @@ impl Model {
     /// Lets the run go on: from the start, or where it stopped.
     fn activate(&mut self, resumed: bool) -> Fits {
         self.status = Status::Active;
-        self.stale_timer = self.graph.limits().stale_after.map(|limit| later(self.now, limit));
+        self.stale_timer = self.graph.limits().stale_after.map(|limit| time_after(self.now, limit));
         self.tell(format!("activated {}", if resumed { "again" } else { "first" }));
         let start = self.graph.start().clone();
         if !resumed {
@@ -232,6 +232,6 @@ fn is_ours(name: &str) -> bool {
     own.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }
 
-pub(super) fn later(from: Timestamp, by: Duration) -> Timestamp {
+pub(super) fn time_after(from: Timestamp, by: Duration) -> Timestamp {
     Timestamp::from_micros(from.as_micros() + i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
 }

@@ -42,11 +42,11 @@ pub(super) fn weave(dice: &mut Dice) -> Option<Graph> {
 
 impl Weaver<'_> {
     fn whole(&mut self) -> GraphParts {
-        self.nodes.push(super::plain("start", NodeKind::Start));
+        self.nodes.push(super::plain_node("start", NodeKind::Start));
         let first = vec![Edge::new("start", "", On::Always)];
         let length = self.dice.between(2, 6);
         let (ends, chain) = self.chain(first, length, 0);
-        self.nodes.push(super::plain("done", NodeKind::Exit { success: true }));
+        self.nodes.push(super::plain_node("done", NodeKind::Exit { success: true }));
         self.tie(ends, &NodeId::from("done"));
         let goals = self.goals(&chain);
         let parallel = self.dice.between(1, 4) as u16;
@@ -56,10 +56,10 @@ impl Weaver<'_> {
         if leads_to("ask") {
             let reason = Some("the plan says so".to_owned());
             let pace_level = self.dice.happens(200).then(|| *self.dice.pick(&Level::ALL));
-            self.nodes.push(super::plain("ask", NodeKind::Escalate { reason, pace_level }));
+            self.nodes.push(super::plain_node("ask", NodeKind::Escalate { reason, pace_level }));
         }
         if self.edges.iter().any(|edge| edge.to == NodeId::from("failed")) {
-            self.nodes.push(super::plain("failed", NodeKind::Exit { success: false }));
+            self.nodes.push(super::plain_node("failed", NodeKind::Exit { success: false }));
         }
         GraphParts {
             title: "a woven plan".to_owned(),
@@ -264,7 +264,7 @@ impl Weaver<'_> {
         }
         let policy = if self.dice.happens(600) { JoinPolicy::All } else { JoinPolicy::Any };
         let kind = NodeKind::Join(Join { policy, partial: self.dice.happens(250) });
-        self.nodes.push(super::plain(join.as_str(), kind));
+        self.nodes.push(super::plain_node(join.as_str(), kind));
         self.tie(met, &join);
         chain.push(id);
         let mut ends = vec![Edge::new(join.clone(), "", On::Success)];

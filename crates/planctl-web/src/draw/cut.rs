@@ -82,15 +82,15 @@ pub struct Part {
 
 /// Returns one part of what a program printed: the one with this number, else the last.
 pub fn printed_part(text: &str, number: Option<usize>) -> Part {
-    part(&words::printed_block(text), number.unwrap_or(usize::MAX))
+    cut_part(&words::printed_block(text), number.unwrap_or(usize::MAX))
 }
 
 /// Returns one part of a plan's text: the one with this number, else the first.
 pub fn plan_part(text: &str, number: Option<usize>) -> Part {
-    part(&words::plan_block(text), number.unwrap_or(1))
+    cut_part(&words::plan_block(text), number.unwrap_or(1))
 }
 
-fn part(whole: &str, number: usize) -> Part {
+fn cut_part(whole: &str, number: usize) -> Part {
     let mut begins = vec![(0, 1)];
     let (mut at, mut line_number) = (0, 1);
     for line in whole.split_inclusive('\n') {

@@ -437,12 +437,12 @@ fn key_meant<'w>(keys: &[&'w AnswerKey], typed: &str) -> Option<&'w AnswerKey> {
     keys.iter().find(|key| word == key.word || word == key.letter.to_string()).copied()
 }
 
-fn part(page: &AskPage) -> &str {
+fn part_that_is_short(page: &AskPage) -> &str {
     page.shortfall.as_ref().map_or("tokens", |short| short.part.as_str())
 }
 
 fn amount_wanted(page: &AskPage) -> &'static str {
-    match part(page) {
+    match part_that_is_short(page) {
         "usd" => "by how many dollars? for example 2.50 > ",
         "seconds" => "by how much time? for example 30m > ",
         _ => "by how many tokens? for example 50k > ",
@@ -451,7 +451,7 @@ fn amount_wanted(page: &AskPage) -> &'static str {
 
 fn amount(page: &AskPage, typed: &str) -> Result<Budget, Failure> {
     let mut by = Budget::default();
-    let read = match part(page) {
+    let read = match part_that_is_short(page) {
         "usd" => parse_cost(typed).map(|cost| by.micro_usd = Some(cost)),
         "seconds" => parse_time(typed).map(|time| by.time = Some(time)),
         _ => parse_tokens(typed).map(|tokens| by.tokens = Some(tokens)),

@@ -26,7 +26,7 @@ pub struct Between {
 /// Shows what changed; answers 1 where something did.
 pub async fn diff(context: &Context, file: &Path, between: &Between) -> Answer {
     let is_json = context.is_json()?;
-    let file = &plan_files::named(context, file)?;
+    let file = &plan_files::plan_file_named(context, file)?;
     let checked = checking::check(context, file, None, &Levels::default()).await?;
     let client = Client::open(context).await?;
     let view = client.plan_diff(&checked, &between.since, between.until.as_deref()).await?;

@@ -82,7 +82,7 @@ fn line(entry: &Entry) -> String {
 fn origins(entry: &Entry) -> String {
     let said = |origin: &Origin| match origin {
         Origin::Flag(name) | Origin::Variable(name) => (*name).to_owned(),
-        Origin::File { path, line } => format!("{}:{line}", near(path)),
+        Origin::File { path, line } => format!("{}:{line}", path_from_here(path)),
         Origin::PriceTable => format!("planctl's own price, {}", prices_known()),
         Origin::Default => "default".to_owned(),
     };
@@ -90,7 +90,7 @@ fn origins(entry: &Entry) -> String {
 }
 
 fn left_out(distrusted: &Distrusted) -> String {
-    let path = near(&distrusted.path);
+    let path = path_from_here(&distrusted.path);
     let mut text = format!("\n# {path} {}, so what it says here is ignored:\n", distrusted.why);
     for ignored in &distrusted.keys {
         let place = ignored.line.map(|line| format!("  {path}:{line}")).unwrap_or_default();
@@ -102,7 +102,7 @@ fn left_out(distrusted: &Distrusted) -> String {
 }
 
 // As a person would type it from where they are.
-fn near(path: &Path) -> String {
+fn path_from_here(path: &Path) -> String {
     let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).ok();
     let near = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
     near.unwrap_or(path).display().to_string()

@@ -69,22 +69,22 @@ pub fn draw(finding: &Finding) -> String {
     format!("{mark} {:<16} {}\n{help}", finding.check, show::safe_block(&finding.found))
 }
 
-fn good(check: &str, found: impl Into<String>) -> Finding {
+fn good_finding(check: &str, found: impl Into<String>) -> Finding {
     Finding { check: check.to_owned(), health: Health::Good, found: found.into(), help: None }
 }
 
 fn absent(check: &str, found: impl Into<String>) -> Finding {
-    Finding { health: Health::Absent, ..good(check, found) }
+    Finding { health: Health::Absent, ..good_finding(check, found) }
 }
 
-fn bad(check: &str, failure: &Failure) -> Finding {
+fn bad_finding(check: &str, failure: &Failure) -> Finding {
     let help = failure.help.clone().or_else(|| failure.next.clone());
     Finding { check: check.to_owned(), health: Health::Problem, found: failure.message.clone(), help }
 }
 
 fn configuration(context: &Context) -> Finding {
     match context.config() {
-        Ok(loaded) if loaded.files.is_empty() => good("configuration", "no planctl.toml; defaults"),
+        Ok(loaded) if loaded.files.is_empty() => good_finding("configuration", "no planctl.toml; defaults"),
         Ok(loaded) => {
             let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
             let health = if loaded.warnings.is_empty() { Health::Good } else { Health::Warning };
@@ -95,18 +95,18 @@ fn configuration(context: &Context) -> Finding {
                 help: loaded.warnings.first().cloned(),
             }
         }
-        Err(failure) => bad("configuration", &failure),
+        Err(failure) => bad_finding("configuration", &failure),
     }
 }
 
 fn state_dir(context: &Context) -> Finding {
     let path = match context.state_dir() {
         Ok(path) => path,
-        Err(failure) => return bad("state", &failure),
+        Err(failure) => return bad_finding("state", &failure),
     };
     match daemon::refuse_long(&path) {
-        Ok(()) => good("state", path.display().to_string()),
-        Err(failure) => Finding { health: Health::Warning, ..bad("state", &failure) },
+        Ok(()) => good_finding("state", path.display().to_string()),
+        Err(failure) => Finding { health: Health::Warning, ..bad_finding("state", &failure) },
     }
 }
 
@@ -122,7 +122,7 @@ fn disk(context: &Context) -> Option<Finding> {
     let (bytes, path) = rooms.min_by_key(|(bytes, _)| *bytes)?;
     let found = format!("{} free for {}", show::bytes(bytes), path.display());
     Some(if bytes >= ROOM_BYTES_MIN {
-        good("disk", found)
+        good_finding("disk", found)
     } else {
         Finding {
             check: "disk".to_owned(),
@@ -148,7 +148,7 @@ fn clock() -> Finding {
         |now| format!("{} {:02}:{:02} UTC", now.date(), now.hour(), now.minute()),
     );
     if SENSIBLE_SECONDS.contains(&seconds) {
-        return good("clock", now);
+        return good_finding("clock", now);
     }
     Finding {
         check: "clock".to_owned(),
@@ -163,7 +163,7 @@ fn programs() -> Vec<Finding> {
         OsStr::new(name),
         OsStr::new(PATH_DEFAULT),
     ) {
-        Some(path) => good(name, path.display().to_string()),
+        Some(path) => good_finding(name, path.display().to_string()),
         None => Finding {
             check: name.to_owned(),
             health,
@@ -181,9 +181,9 @@ fn helper() -> Finding {
     match Spawner::start_self(None) {
         Ok(spawner) => {
             spawner.shutdown();
-            good("child processes", "the helper starts")
+            good_finding("child processes", "the helper starts")
         }
-        Err(error) => bad("child processes", &Failure::new(Exit::Temporary, error)),
+        Err(error) => bad_finding("child processes", &Failure::new(Exit::Temporary, error)),
     }
 }
 
@@ -191,20 +191,21 @@ fn helper() -> Finding {
 async fn isolation(context: &Context) -> Vec<Finding> {
     let offered = match running::offered().await {
         Ok(offered) => offered,
-        Err(failure) => return vec![bad("isolation", &failure)],
+        Err(failure) => return vec![bad_finding("isolation", &failure)],
     };
     let wanted = context.config().map(|loaded| loaded.config.isolation).unwrap_or_default();
     let best = Isolation::best(offered.tier);
     let summary = match wanted.tier(offered.tier) {
-        Some(tier) if tier == offered.tier && tier > Tier::SameUser => {
-            good("isolation", format!("tier {tier}, the best that this host offers; wanted: {wanted}"))
-        }
+        Some(tier) if tier == offered.tier && tier > Tier::SameUser => good_finding(
+            "isolation",
+            format!("tier {tier}, the best that this host offers; wanted: {wanted}"),
+        ),
         Some(tier) if tier == best && tier > Tier::SameUser => {
             let found = format!(
                 "tier {tier}, the best that is taken unnamed; by name this host offers tier {}; wanted: {wanted}",
                 offered.tier
             );
-            good("isolation", found)
+            good_finding("isolation", found)
         }
         Some(tier) => {
             let help = (best > tier).then(|| {
@@ -213,7 +214,7 @@ async fn isolation(context: &Context) -> Vec<Finding> {
             let runs = if tier == Tier::SameUser { "contracts and workers run as you; " } else { "" };
             let found =
                 format!("tier {tier}: {runs}this host offers tier {}; wanted: {wanted}", offered.tier);
-            Finding { help, ..good("isolation", found) }
+            Finding { help, ..good_finding("isolation", found) }
         }
         None => Finding {
             check: "isolation".to_owned(),
@@ -225,7 +226,7 @@ async fn isolation(context: &Context) -> Vec<Finding> {
     let primitive = |primitive: Primitive| {
         let word = if primitive.is_there { "yes" } else { "no" };
         let found = format!("{}: {word} ({})", primitive.name, primitive.finding);
-        if primitive.is_there { good("isolation by", found) } else { absent("isolation by", found) }
+        if primitive.is_there { good_finding("isolation by", found) } else { absent("isolation by", found) }
     };
     std::iter::once(summary).chain(offered.primitives.into_iter().map(primitive)).collect()
 }
@@ -237,7 +238,9 @@ fn roles(context: &Context) -> Vec<Finding> {
         .roles
         .iter()
         .map(|(role, config)| match &config.agent {
-            Some(agent) => good("role", format!("{role}: {}", planctl_lang::masked(&agent.to_string()))),
+            Some(agent) => {
+                good_finding("role", format!("{role}: {}", planctl_lang::masked(&agent.to_string())))
+            }
             None => Finding {
                 check: "role".to_owned(),
                 health: Health::Warning,
@@ -259,7 +262,7 @@ async fn agents(context: &Context) -> Vec<Finding> {
     }
     let spawner = match Spawner::start_self(None) {
         Ok(spawner) => spawner,
-        Err(error) => return vec![bad("agent", &Failure::new(Exit::Temporary, error))],
+        Err(error) => return vec![bad_finding("agent", &Failure::new(Exit::Temporary, error))],
     };
     let looked = installed.iter().map(|agent| check_program(agent, &spawner, context.workspace()));
     let found = futures_util::future::join_all(looked).await;
@@ -272,7 +275,7 @@ fn signed_in(agent: KnownAgent, version: std::io::Result<Finding>) -> Finding {
     let name = agent.name();
     let version = match version {
         Ok(version) => version,
-        Err(error) => return bad("agent", &Failure::new(Exit::Temporary, error)),
+        Err(error) => return bad_finding("agent", &Failure::new(Exit::Temporary, error)),
     };
     let found = format!("{name}: {}", version.found);
     if version.health == Health::Problem {
@@ -285,20 +288,20 @@ fn signed_in(agent: KnownAgent, version: std::io::Result<Finding>) -> Finding {
             found: format!("{found}, no login seen"),
             help: Some(format!("{}; planctl worker test --agent {name} tries it", agent.sign_in_hint())),
         },
-        seen => good("agent", format!("{found}, login: {}", seen.join(", "))),
+        seen => good_finding("agent", format!("{found}, login: {}", seen.join(", "))),
     }
 }
 
 /// Says as which role planctl works in its database, and what that role may do that planctl does not need.
 fn role_finding(role: &str, may: &[String]) -> Finding {
     if may.is_empty() {
-        return good("database role", format!("{role}: changes no history, starts no programs"));
+        return good_finding("database role", format!("{role}: changes no history, starts no programs"));
     }
     Finding {
         help: Some(
             "a role of its own, with fewer rights: docs/security.md, \"The database's roles\"".to_owned(),
         ),
-        ..good("database role", format!("{role} may {}", may.join(", ")))
+        ..good_finding("database role", format!("{role} may {}", may.join(", ")))
     }
 }
 
@@ -307,18 +310,19 @@ async fn postgres(context: &Context) -> Vec<Finding> {
     if loaded.config.database.is_none()
         && let Err(error) = database::status(&state_dir, &loaded.config.postgres)
     {
-        return vec![bad("postgres", &client::cluster_failure(error))];
+        return vec![bad_finding("postgres", &client::cluster_failure(error))];
     }
     let client = match Client::open_quietly(context).await {
         Ok(client) => client,
-        Err(failure) => return vec![bad("postgres", &failure)],
+        Err(failure) => return vec![bad_finding("postgres", &failure)],
     };
     let view = client.database().await;
     client.close().await;
     match view {
         Ok(view) => {
             let version = view.version.map(|version| format!(", Postgres {version}")).unwrap_or_default();
-            let mut findings = vec![good("postgres", format!("{} in {}{version}", view.kind, view.place))];
+            let mut findings =
+                vec![good_finding("postgres", format!("{} in {}{version}", view.kind, view.place))];
             findings.extend(view.role.map(|role| role_finding(&role, &view.role_may)));
             findings.extend(view.warnings.into_iter().map(|warning| Finding {
                 check: "postgres".to_owned(),
@@ -328,6 +332,6 @@ async fn postgres(context: &Context) -> Vec<Finding> {
             }));
             findings
         }
-        Err(failure) => vec![bad("postgres", &failure)],
+        Err(failure) => vec![bad_finding("postgres", &failure)],
     }
 }

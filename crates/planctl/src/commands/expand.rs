@@ -23,7 +23,7 @@ const ITEMS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Expands a plan and prints it, or writes it where that is asked for.
 pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
-    let file = &plan_files::named(context, file)?;
+    let file = &plan_files::plan_file_named(context, file)?;
     let source = read(file)?;
     let items = items(context, how).await?;
     let expanded = match expand_in_batches(&source, items.as_deref(), how.batch.unwrap_or(NonZeroUsize::MIN))

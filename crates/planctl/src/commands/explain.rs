@@ -8,7 +8,7 @@ use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Explains a code, or lists all where none is named.
 pub fn explain(context: &Context, name: &str) -> Answer {
-    let codes = if name.is_empty() { Code::ALL } else { &[named(name)?] };
+    let codes = if name.is_empty() { Code::ALL } else { &[code_named(name)?] };
     if context.is_json()? {
         show::print_json(&ExplainedCodes::new(codes))?;
     } else if let [code] = codes {
@@ -19,7 +19,7 @@ pub fn explain(context: &Context, name: &str) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn named(name: &str) -> Result<Code, Failure> {
+fn code_named(name: &str) -> Result<Code, Failure> {
     Code::from_word(name.trim()).ok_or_else(|| {
         let near = did_you_mean(name, Code::ALL.iter().map(|code| code.as_str()));
         let help = near.map_or("the codes are listed by: planctl explain".to_owned(), |near| {

@@ -104,9 +104,9 @@ fn places(steps: &[StepView]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     // Names that need no change are reserved first, in any order.
-    taken.extend(steps.iter().map(|step| step.node.clone()).filter(|node| plain(node) == *node));
+    taken.extend(steps.iter().map(|step| step.node.clone()).filter(|node| folder_name_of(node) == *node));
     let place = |step: &StepView| {
-        let plain = plain(&step.node);
+        let plain = folder_name_of(&step.node);
         if plain == step.node {
             return plain;
         }
@@ -164,7 +164,7 @@ fn write_step(
 }
 
 /// Returns the name of a node as a valid name of one folder.
-fn plain(node: &str) -> String {
+fn folder_name_of(node: &str) -> String {
     let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let name: String = node.chars().take(100).map(|c| if is_fit(c) { c } else { '_' }).collect();
     match name.as_str() {

@@ -44,7 +44,7 @@ pub fn run(context: &Context, files: &[PathBuf], check: bool) -> Answer {
 
 fn formatted(context: &Context, file: &Path, check: bool) -> Result<(Source, FormattedView), Failure> {
     let is_input = file == Path::new("-");
-    let file = &if is_input { file.to_owned() } else { plan_files::named(context, file)? };
+    let file = &if is_input { file.to_owned() } else { plan_files::plan_file_named(context, file)? };
     let source = if is_input { standard_input()? } else { expand::read(file)? };
     let text = planctl_lang::format(&source);
     let view = FormattedView {

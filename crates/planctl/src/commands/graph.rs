@@ -30,11 +30,13 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             let format = context.format(&[Format::Human, Format::Json, Format::Jsonl])?;
             let mut read = Vec::with_capacity(files.len());
             for file in &files {
-                read.push(Read::verified(context, &plan_files::named(context, file)?).await?);
+                read.push(Read::verified(context, &plan_files::plan_file_named(context, file)?).await?);
             }
             check(&read, format)
         }
-        GraphCommand::Parallel { file } => parallel(context, &plan_files::named(context, &file)?).await,
+        GraphCommand::Parallel { file } => {
+            parallel(context, &plan_files::plan_file_named(context, &file)?).await
+        }
         GraphCommand::Render { what, entry, output } => {
             let format = context.format(&DRAWINGS)?;
             let found = plan_files::named_unless_run(context, &what)?;

@@ -42,7 +42,8 @@ pub fn run(context: &Context, file: &Path, output: Option<&Path>, tag: Option<&s
     if found.iter().any(Diagnostic::is_error) {
         return Err(Failure::new(Exit::No, format!("{name} was not imported; nothing was written")));
     }
-    let Some(imported) = import(&source, &context.actor(), &beside(context, &file, origin), tag) else {
+    let Some(imported) = import(&source, &context.actor(), &companions_beside(context, &file, origin), tag)
+    else {
         return Err(Failure::new(Exit::No, format!("{name} has no open task; nothing was written")));
     };
     refuse_unfit(&imported, &name)?;
@@ -120,7 +121,7 @@ fn from_workspace(context: &Context, file: &Path) -> String {
 }
 
 // The files beside the list that say more, where they are in the workspace.
-fn beside(context: &Context, file: &Path, origin: Origin) -> Vec<String> {
+fn companions_beside(context: &Context, file: &Path, origin: Origin) -> Vec<String> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let there = origin.companions().iter().map(|name| folder.join(name)).filter(|path| path.is_file());
     let there = there.map(|path| from_workspace(context, &path));

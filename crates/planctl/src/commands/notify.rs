@@ -31,11 +31,11 @@ async fn list(context: &Context) -> Answer {
     };
     let rows = list.channels.iter().map(row).collect();
     let table = || show::table(&["CHANNEL", "TO", "PLACE", "ON", "TROUBLE"], rows);
-    show::print(&if list.channels.is_empty() { none().to_owned() } else { table() })?;
+    show::print(&if list.channels.is_empty() { no_channels().to_owned() } else { table() })?;
     Ok(Exit::Yes)
 }
 
-fn none() -> &'static str {
+fn no_channels() -> &'static str {
     "no channels: [notify.NAME] in planctl.toml sets one up\n"
 }
 
@@ -55,7 +55,7 @@ async fn test(context: &Context, channel: Option<String>) -> Answer {
         let word = if test.works { "delivered" } else { "failed" };
         format!("{}: {word}: {}\n", show::safe(&test.channel), show::safe(&test.answer))
     });
-    show::print(&if tests.is_empty() { none().to_owned() } else { lines.collect() })?;
+    show::print(&if tests.is_empty() { no_channels().to_owned() } else { lines.collect() })?;
     Ok(exit)
 }
 

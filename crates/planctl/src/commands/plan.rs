@@ -143,7 +143,7 @@ async fn start(context: &Context, plan: RunPlan) -> Answer {
             .help("planctl plan ls lists the plans of this workspace"));
     };
     if dry_run {
-        let file = plan_files::named(context, &file)?;
+        let file = plan_files::plan_file_named(context, &file)?;
         let shown = show_plan(context, &file.to_string_lossy(), None).await?;
         context.say("nothing ran: --dry-run");
         return Ok(shown);
@@ -180,7 +180,9 @@ async fn approve_all(context: &Context, what: Vec<String>, given: &Approving) ->
     for word in what {
         match AskOrPlan::of(word) {
             AskOrPlan::Ask(ask) => approvals::approve(context, &[ask], given).await?,
-            AskOrPlan::Plan(file) => approve(context, &plan_files::named(context, &file)?, given).await?,
+            AskOrPlan::Plan(file) => {
+                approve(context, &plan_files::plan_file_named(context, &file)?, given).await?
+            }
         };
     }
     Ok(Exit::Yes)
@@ -194,7 +196,9 @@ async fn reject_all(context: &Context, what: Vec<String>, note: Option<&str>) ->
     for word in what {
         match AskOrPlan::of(word) {
             AskOrPlan::Ask(ask) => approvals::reject(context, &[ask], note).await?,
-            AskOrPlan::Plan(file) => reject(context, &plan_files::named(context, &file)?, note).await?,
+            AskOrPlan::Plan(file) => {
+                reject(context, &plan_files::plan_file_named(context, &file)?, note).await?
+            }
         };
     }
     Ok(Exit::Yes)

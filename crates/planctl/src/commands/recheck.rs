@@ -9,7 +9,7 @@ use planctl_harness::ReplicaLimits;
 use planctl_server::probe::{Rechecked, candidates_of};
 
 use super::Context;
-use super::standing::again;
+use super::standing::command_to_run_again;
 use crate::checking::Prober;
 use crate::client::{Client, Handle};
 use crate::failure::{Exit, Failure};
@@ -37,7 +37,7 @@ pub async fn first_regressed(
             show::run_state(view.state)
         );
         let next = match view.state.is_over() {
-            true => again(view),
+            true => command_to_run_again(view),
             false => next::typed_in(&format!("planctl pause {}", shell_word(&view.run)), &view.workspace),
         };
         return Err(Failure::new(Exit::Conflict, message).next(next));

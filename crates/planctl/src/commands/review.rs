@@ -22,10 +22,10 @@ use crate::stop::Stop;
 /// Has each plan reviewed, one after another, and verifies what came of it.
 pub async fn review(context: &Context, args: &ReviewArgs) -> Answer {
     must_be_human("start a review")?;
-    let files = args.files.iter().map(|file| plan_files::named(context, file));
+    let files = args.files.iter().map(|file| plan_files::plan_file_named(context, file));
     let files = files.collect::<Result<Vec<PathBuf>, Failure>>()?;
     for file in &files {
-        let exit = one(context, file, args).await?;
+        let exit = review_file(context, file, args).await?;
         if exit != Exit::Yes {
             return Ok(exit);
         }
@@ -33,7 +33,7 @@ pub async fn review(context: &Context, args: &ReviewArgs) -> Answer {
     verify::files(context, &files, &args.levels.0).await
 }
 
-async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
+async fn review_file(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
     let role = &args.role;
     let manner = manner(context)?;
     let plan = check::plan_path(file, context.workspace());

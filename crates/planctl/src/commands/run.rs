@@ -15,7 +15,7 @@ use planctl_server::check::Checked;
 
 use super::answer_prompt::{AnswerPrompt, open_asks};
 use super::plan::not_verified;
-use super::standing::{again, exit_of, follow_up_command};
+use super::standing::{command_to_run_again, exit_of, follow_up_command};
 use super::work::{
     LOOK, Manner, Shown, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line,
     work,
@@ -54,7 +54,7 @@ pub struct Wish {
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
-    let file = &plan_files::named(context, file)?;
+    let file = &plan_files::plan_file_named(context, file)?;
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
@@ -116,7 +116,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
             let view = client.status(client.find(&run).await?).await?;
-            let again = if is_guided { guided_again(&view) } else { again(&view) };
+            let again = if is_guided { guided_again(&view) } else { command_to_run_again(&view) };
             context.say(&next::line(&again));
             Ok(Exit::Yes)
         }

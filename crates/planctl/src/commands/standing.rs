@@ -86,7 +86,7 @@ fn next_of_holder(holder: &HolderView) -> String {
 }
 
 /// Returns what starts another run of a run's plan, with the worker that was named for it.
-pub fn again(view: &RunView) -> String {
+pub fn command_to_run_again(view: &RunView) -> String {
     let worker = view.exec.as_ref().map(|command| format!("exec:{command}")).or_else(|| view.agent.clone());
     next::words_in(&Next::start_again_with(&view.plan, worker), Some(&view.workspace))
 }

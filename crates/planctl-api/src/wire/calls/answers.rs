@@ -161,19 +161,19 @@ pub struct OutOfBounds {
 
 /// Reads a number of tokens.
 pub fn tokens(field: &'static str, given: u64) -> Result<u64, OutOfBounds> {
-    within(field, given as f64, TOKENS_MAX as f64).map(|_| given)
+    check_within(field, given as f64, TOKENS_MAX as f64).map(|_| given)
 }
 
 /// Reads US dollars as the millionths in which they are counted.
 pub fn micro_usd(field: &'static str, usd: f64) -> Result<u64, OutOfBounds> {
-    within(field, usd, USD_MAX).map(|usd| (usd * 1e6).round() as u64)
+    check_within(field, usd, USD_MAX).map(|usd| (usd * 1e6).round() as u64)
 }
 
 /// Reads seconds.
 pub fn duration(field: &'static str, seconds: f64) -> Result<Duration, OutOfBounds> {
-    within(field, seconds, SECONDS_MAX).map(Duration::from_secs_f64)
+    check_within(field, seconds, SECONDS_MAX).map(Duration::from_secs_f64)
 }
 
-fn within(field: &'static str, found: f64, most: f64) -> Result<f64, OutOfBounds> {
+fn check_within(field: &'static str, found: f64, most: f64) -> Result<f64, OutOfBounds> {
     if (0.0..=most).contains(&found) { Ok(found) } else { Err(OutOfBounds { field, most, found }) }
 }

@@ -130,7 +130,7 @@ fn read_line(
         }
         if let Some(path) = paths.get(*next).filter(|path| path.start == offset + at) {
             let end = (path.end - offset).min(line.len());
-            let place = place(line, at..end, is_fenced, *in_code);
+            let place = path_context(line, at..end, is_fenced, *in_code);
             reader.tokens.push(Token::Path { index: *next, place });
             *next += 1;
             at = end;
@@ -168,7 +168,7 @@ fn read_line(
     }
 }
 
-pub(super) fn place(line: &str, path: Range<usize>, is_fenced: bool, in_code: bool) -> PathContext {
+pub(super) fn path_context(line: &str, path: Range<usize>, is_fenced: bool, in_code: bool) -> PathContext {
     let (before, after) = (&line[..path.start], &line[path.end..]);
     let is_whole = !in_code || before.ends_with('`') && after.starts_with('`');
     if is_fenced {

@@ -25,7 +25,7 @@ pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
     let is_last =
         |statement: &&Statement| matches!(statement, Statement::Node { span, .. } if Some(*span) == last);
     edits.push(match digraph.statements.iter().find(is_last) {
-        Some(Statement::Node { span, .. }) => after(insertion.source, *span, &nodes),
+        Some(Statement::Node { span, .. }) => insert_after(insertion.source, *span, &nodes),
         Some(_) | None => at_end(insertion.source, digraph.span, &nodes),
     });
     edits
@@ -58,7 +58,7 @@ fn edge_edits(insertion: &Insertion<'_>, digraph: &Digraph) -> Vec<Edit> {
         edits.extend(rewritten(insertion, chain, &moved));
     }
     if let Some(chain) = chains.first() {
-        edits.push(after(insertion.source, chain.span, &statements(insertion)));
+        edits.push(insert_after(insertion.source, chain.span, &statements(insertion)));
     }
     edits
 }
@@ -145,7 +145,7 @@ fn indent(source: &Source, span: Span) -> &str {
 }
 
 /// Writes statements after one; a comment on its line stays there.
-fn after(source: &Source, span: Span, statements: &[String]) -> Edit {
+fn insert_after(source: &Source, span: Span, statements: &[String]) -> Edit {
     let line = source.line_span(source.line_of(span.end));
     let rest = source.slice(Span::new(span.end, line.end.max(span.end)));
     let blanks = rest.len() - rest.trim_start().len();

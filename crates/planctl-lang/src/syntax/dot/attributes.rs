@@ -9,7 +9,7 @@ use planctl_engine::{
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition;
 use crate::syntax::dot::syntax::{Attribute, Of};
-use crate::syntax::values::{OnFail, Unread, WorkspaceMode, flag, whole};
+use crate::syntax::values::{OnFail, Unread, WorkspaceMode, flag, whole_number};
 use crate::syntax::written::{
     ExitResult, FieldValue, Placed, RetryPolicy, Text, ValueForm, VerifyType, Written,
 };
@@ -43,7 +43,7 @@ const AUTO: &str = "no step passes because its worker says so: its contract deci
 const STEER: &str = "nothing is sent into a child run while it works";
 const QUORUM: &str = "branches are joined when all ended, or at the first success";
 
-const fn known(
+const fn supported(
     of: Of,
     name: &'static str,
     aliases: &'static [&'static str],
@@ -53,7 +53,7 @@ const fn known(
 }
 
 const fn left_out(of: Of, name: &'static str, why: &'static str) -> AttributeSpec {
-    AttributeSpec { left_out: Some(why), ..known(of, name, &[], ValueForm::Text) }
+    AttributeSpec { left_out: Some(why), ..supported(of, name, &[], ValueForm::Text) }
 }
 
 use Of::{Edge, Graph, Node};
@@ -81,7 +81,7 @@ macro_rules! attributes {
         $($key:literal $(| $alias:literal)* $field:ident: $type:ty $(= $form:expr)?,)*
     })*) => {
         const FIELDS: &[AttributeSpec] =
-            &[$($(known($of, $key, &[$($alias),*], attributes!(@form $type $(, $form)?)),)*)*];
+            &[$($(supported($of, $key, &[$($alias),*], attributes!(@form $type $(, $form)?)),)*)*];
 
         $(
             $(#[$doc])*
@@ -431,7 +431,7 @@ fn plural(of: Of) -> &'static str {
 
 /// Returns a value as programs write it: a number or a flag as such, everything else as text.
 pub(crate) fn json_value(of: Of, key: &str, value: &str) -> serde_json::Value {
-    let as_number = || whole(value).map(serde_json::Value::from);
+    let as_number = || whole_number(value).map(serde_json::Value::from);
     let as_flag = || flag(value).ok().map(serde_json::Value::from);
     let read = match find(of, key).map(|known| known.form) {
         Some(ValueForm::Whole(..)) => as_number(),

@@ -382,7 +382,7 @@ impl<'s> Reader<'s> {
             let message = format!("`{}` is a word of DOT, so no node can have this name", name.value);
             self.report(Diagnostic::new(Code::P302, message).at(name.span, "").help("choose another name"));
         } else if !is_name(&name.value) {
-            let message = format!("`{}` can't be the name of a node", escape(&short(&name.value)));
+            let message = format!("`{}` can't be the name of a node", escape(&shortened(&name.value)));
             let refused = Diagnostic::new(Code::P302, message).at(name.span, "");
             let plain = plain(&name.value);
             let help = format!(
@@ -479,7 +479,7 @@ impl<'s> Reader<'s> {
             ("", Some('"')) => "a quoted text".to_owned(),
             ("", Some(_)) if rest.starts_with("->") => "`->`".to_owned(),
             ("", Some(other)) => format!("`{}`", escape(&other.to_string())),
-            (word, Some(_)) => format!("`{}`", escape(&short(word))),
+            (word, Some(_)) => format!("`{}`", escape(&shortened(word))),
         }
     }
 
@@ -514,7 +514,7 @@ fn ends_where_another_begins(text: &str, rest: &str) -> bool {
     text.trim_end().ends_with('=') && !rest.starts_with(is_border) && !rest.is_empty()
 }
 
-fn short(text: &str) -> String {
+fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

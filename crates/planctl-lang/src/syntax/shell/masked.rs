@@ -268,7 +268,7 @@ fn is_check(pipeline: &Pipeline) -> bool {
             let is_text = simple.redirects.iter().any(|redirect| redirect.writes)
                 && simple.redirects.iter().any(|redirect| redirect.is_document);
             let is_named = simple.name().is_some();
-            is_named && !is_text && !does(simple, Trait::Prepares) && !does(simple, Trait::Shows)
+            is_named && !is_text && !has_trait(simple, Trait::Prepares) && !has_trait(simple, Trait::Shows)
         }
         // A loop's body is looked at by itself.
         Some(Command::Compound(compound)) => {
@@ -279,12 +279,12 @@ fn is_check(pipeline: &Pipeline) -> bool {
     }
 }
 
-fn does(simple: &Simple, what: Trait) -> bool {
+fn has_trait(simple: &Simple, what: Trait) -> bool {
     Call::of(&simple.words).does(what)
 }
 
 fn prints_only(command: &Command) -> bool {
-    command.as_simple().is_some_and(|simple| does(simple, Trait::Says))
+    command.as_simple().is_some_and(|simple| has_trait(simple, Trait::Says))
 }
 
 // The variable that a command keeps something in: `n=1`, `((n++))`, `let n+=1`.
@@ -393,14 +393,14 @@ pub(super) fn looks_at(pipeline: &Pipeline) -> bool {
 fn loses_status(pipeline: &Pipeline) -> bool {
     let [before @ .., last] = pipeline.commands.as_slice() else { return false };
     let Command::Simple(last) = last else { return false };
-    let swallows = does(last, Trait::Filters);
+    let swallows = has_trait(last, Trait::Filters);
     let prints_only =
-        |command: &Command| command.as_simple().is_some_and(|simple| does(simple, Trait::Prints));
+        |command: &Command| command.as_simple().is_some_and(|simple| has_trait(simple, Trait::Prints));
     let first = before.first();
     let is_filter = last.name() == Some("grep");
     swallows
         && first.is_some_and(|first| {
-            let is_text = first.as_simple().is_some_and(|simple| does(simple, Trait::PrintsText));
+            let is_text = first.as_simple().is_some_and(|simple| has_trait(simple, Trait::PrintsText));
             !(is_text || is_filter && prints_only(first))
         })
 }

@@ -39,7 +39,7 @@ pub(crate) enum Doubt {
 }
 
 /// Returns the checks of a script that prove little.
-pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
+pub(crate) fn doubtful_checks(script: &Script) -> Vec<Doubt> {
     let mut found = Vec::new();
     let mut patterns: Vec<(String, Span)> = Vec::new();
     let set = names_set(script);
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
         let bar = if self.is_extended { "|" } else { "\\|" };
         let alternatives = self.patterns.iter().flat_map(|word| word.text().split(bar)).collect::<Vec<_>>();
         let span = self.patterns.iter().map(|word| word.span).reduce(Span::to)?;
-        either(&alternatives, span)
+        doubt_of_either(&alternatives, span)
     }
 }
 
@@ -262,7 +262,7 @@ fn is_repeated(pattern: &str) -> bool {
 fn of_match(test: &Test) -> Option<Doubt> {
     let Test::Binary(_, operator, right) = test else { return None };
     let alternatives: Vec<&str> = right.raw.split('|').collect();
-    if operator == "=~" { either(&alternatives, right.span) } else { None }
+    if operator == "=~" { doubt_of_either(&alternatives, right.span) } else { None }
 }
 
 // `grep -q APPROVED f || grep -q REJECTED f`
@@ -279,7 +279,7 @@ fn doubtful_alternatives(item: &Item) -> Option<Doubt> {
         }
         alternatives.push(searched(simple)?);
     }
-    either(&alternatives, item.span)
+    doubt_of_either(&alternatives, item.span)
 }
 
 fn searched(simple: &Simple) -> Option<&str> {
@@ -290,7 +290,7 @@ fn searched(simple: &Simple) -> Option<&str> {
     }
 }
 
-fn either(alternatives: &[&str], span: Span) -> Option<Doubt> {
+fn doubt_of_either(alternatives: &[&str], span: Span) -> Option<Doubt> {
     if alternatives.len() < 2 {
         return None;
     }

@@ -188,7 +188,7 @@ fn values_of(rest: &[Word], names: &[&str]) -> Vec<Word> {
 }
 
 // Returns the command that `uv run --frozen pytest` starts.
-fn behind(words: &[Word]) -> &[Word] {
+fn after_options(words: &[Word]) -> &[Word] {
     let options = words.iter().take_while(|word| word.raw.starts_with('-')).count();
     &words[options..]
 }

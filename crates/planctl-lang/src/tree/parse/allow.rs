@@ -68,12 +68,14 @@ fn remark(line: &str, at: usize) -> Option<Result<Allow, Misread>> {
     let span = Span::new(start, start + body.len());
     let misread = |why: &str| Some(Err(Misread { span, why: why.to_owned(), colon: None }));
     let Some(opened) = body.strip_prefix("<!--") else {
-        let said = after(body, "planctl:")?;
-        return after(said.trim_start(), "allow").and_then(|_| misread("a comment to planctl is one line"));
+        let said = after_word(body, "planctl:")?;
+        return after_word(said.trim_start(), "allow")
+            .and_then(|_| misread("a comment to planctl is one line"));
     };
-    let named = after(opened.trim_start(), "planctl")?;
+    let named = after_word(opened.trim_start(), "planctl")?;
     let (said, has_colon) = named.strip_prefix(':').map_or((named, false), |said| (said, true));
-    let allows = after(said.trim_start(), "allow").filter(|rest| !rest.starts_with(char::is_alphanumeric));
+    let allows =
+        after_word(said.trim_start(), "allow").filter(|rest| !rest.starts_with(char::is_alphanumeric));
     let Some(rest) = allows else {
         // Without the colon it is a sentence about planctl.
         let word = said.split_whitespace().next().filter(|word| *word != "-->").unwrap_or_default();
@@ -104,6 +106,6 @@ fn remark(line: &str, at: usize) -> Option<Result<Allow, Misread>> {
     }))
 }
 
-fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     text.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word)).map(|_| &text[word.len()..])
 }

@@ -145,7 +145,7 @@ impl Reading {
             Limit::Tokens(tokens) => self.budget.tokens = Some(tokens),
             Limit::MicroUsd(micro_usd) => self.budget.micro_usd = Some(micro_usd),
             Limit::Time(time) => {
-                self.budget.time = Some(Duration::from_secs(whole(time.seconds.min(YEAR_SECONDS))));
+                self.budget.time = Some(Duration::from_secs(rounded(time.seconds.min(YEAR_SECONDS))));
                 self.after_time = Some(time);
             }
         }
@@ -327,7 +327,7 @@ fn limit(text: &str) -> Result<Limit, Wrong> {
     let is_million = text.ends_with('M') && number(rest).is_ok();
     let is_bare = is_million || (number(rest).is_ok() && !rest.ends_with('m'));
     if is_bare {
-        return Err(bare(rest, at, &text[at..]));
+        return Err(amount_without_unit(rest, at, &text[at..]));
     }
     of_time(rest, at)
 }
@@ -355,10 +355,10 @@ fn refuse_what_is_no_limit(rest: &str) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn bare(rest: &str, at: usize, written: &str) -> Wrong {
+fn amount_without_unit(rest: &str, at: usize, written: &str) -> Wrong {
     let amount = &written[..rest.len()];
     if number(rest).is_ok_and(|value| value == 0.0) {
-        return zero();
+        return amount_of_zero();
     }
     let mut wrong = Wrong::new("does not say what it limits: tokens, money or time");
     if rest.ends_with(['k', 'm', 'n', 'd']) {
@@ -368,7 +368,7 @@ fn bare(rest: &str, at: usize, written: &str) -> Wrong {
     wrong.help(format!("write `{amount} tokens`, `${amount}` or `{amount} minutes`"))
 }
 
-fn zero() -> Wrong {
+fn amount_of_zero() -> Wrong {
     Wrong::new("is zero, so nothing could run").help("write an amount above zero, or leave this limit out")
 }
 
@@ -382,8 +382,8 @@ fn of_money(amount: &str, unit: f64) -> Result<Limit, Wrong> {
     if usd > USD_MAX {
         return Err(too_large("$1,000,000,000"));
     }
-    match whole(usd * 1e6) {
-        0 => Err(zero()),
+    match rounded(usd * 1e6) {
+        0 => Err(amount_of_zero()),
         micro_usd => Ok(Limit::MicroUsd(micro_usd)),
     }
 }
@@ -405,15 +405,15 @@ fn of_tokens(amount: &str) -> Result<Limit, Wrong> {
     if tokens > TOKENS_MAX {
         return Err(too_large("1,000,000,000,000 tokens"));
     }
-    match whole(tokens) {
-        0 => Err(zero()),
+    match rounded(tokens) {
+        0 => Err(amount_of_zero()),
         tokens => Ok(Limit::Tokens(tokens)),
     }
 }
 
 fn of_time(rest: &str, at: usize) -> Result<Limit, Wrong> {
     match values::time(rest) {
-        Ok(time) if time.seconds == 0.0 => Err(zero()),
+        Ok(time) if time.seconds == 0.0 => Err(amount_of_zero()),
         Ok(time) if time.seconds < 1.0 => {
             Err(Wrong::new("is shorter than a second").help("write one second or more: `20 minutes`"))
         }
@@ -522,6 +522,6 @@ fn plain_number(digits: &str) -> Result<f64, NoNumber> {
 
 // Amounts are bounded before, and a cast that does not fit keeps the largest number.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn whole(value: f64) -> u64 {
+fn rounded(value: f64) -> u64 {
     value.round() as u64
 }

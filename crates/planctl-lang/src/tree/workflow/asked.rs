@@ -105,7 +105,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
                 return;
             }
             let finding =
-                doubtful(shape, clause, span, &words).or_else(|| asked.too_early(shape, clause, span));
+                doubt_of_clause(shape, clause, span, &words).or_else(|| asked.too_early(shape, clause, span));
             if let Some(finding) = finding
                 && reported.insert((span, clause.to_string()))
             {
@@ -115,7 +115,12 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn doubtful(shape: &Shape<'_>, clause: &Clause, span: Span, words: &BTreeSet<&str>) -> Option<Diagnostic> {
+fn doubt_of_clause(
+    shape: &Shape<'_>,
+    clause: &Clause,
+    span: Span,
+    words: &BTreeSet<&str>,
+) -> Option<Diagnostic> {
     let finding = |message: String| Diagnostic::new(Code::P313, message).at(span, "");
     match (&clause.key, &clause.test) {
         (Key::Outcome, Test::Is(word) | Test::IsNot(word)) => {

@@ -9,7 +9,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::text::escape;
 
 // Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.
-fn rest(shape: &Shape<'_>, node: &NodeTree, out_edges: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+fn check_other_outcomes(
+    shape: &Shape<'_>,
+    node: &NodeTree,
+    out_edges: &[(usize, &EdgeTree)],
+    found: &mut Vec<Diagnostic>,
+) {
     let is_for = |edge: &EdgeTree, outcome: &str| {
         let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
         let is_clause =
@@ -46,7 +51,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if out_edges.is_empty() || found.len() > before + OF_A_KIND_MAX {
             continue;
         }
-        rest(shape, node, out_edges, found);
+        check_other_outcomes(shape, node, out_edges, found);
         let leaves = |outcome: &str| {
             let open = out_edges.iter().filter(|(_, edge)| match edge.on.value {
                 On::Always => outcome == "success" || shape.workflow.names_failure(edge),

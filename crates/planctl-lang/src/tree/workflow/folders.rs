@@ -69,11 +69,13 @@ pub(crate) fn lint_there(workflow: &Workflow, facts: &Facts, found: &mut Vec<Dia
     for said in said(workflow).into_iter().filter(|said| refused(said).is_none()) {
         let Some(folder) = kept(&said.value) else { continue };
         let Some(fact) = facts.files.get(&folder) else { continue };
-        found.extend(wrong(&folder, fact).map(|finding| finding.at(said.span, "a sub-plan works there")));
+        found.extend(
+            folder_finding(&folder, fact).map(|finding| finding.at(said.span, "a sub-plan works there")),
+        );
     }
 }
 
-fn wrong(folder: &str, fact: &FileFact) -> Option<Diagnostic> {
+fn folder_finding(folder: &str, fact: &FileFact) -> Option<Diagnostic> {
     let shown = escape(folder);
     let no_folder = |what: &str| {
         let message = format!("`{shown}` is {what}, not a folder");

@@ -91,7 +91,7 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
     if !flow.is_empty() {
         text.push_str(&format!("\n## Flow\n\n{}\n", flow.join("\n")));
     }
-    unsaid(workflow, &numbers, &text, &mut lost);
+    add_unsaid_edges(workflow, &numbers, &text, &mut lost);
     Markdown { text, lost: lost.into_iter().collect() }
 }
 
@@ -480,7 +480,7 @@ fn one_edge_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
 }
 
 // Finds the ways that the plan's text lost: it is read again and compared.
-fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTreeSet<String>) {
+fn add_unsaid_edges(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTreeSet<String>) {
     let source = Source::new("plan.md", text);
     let (tree, _) = parse(&source);
     let read = super::plan::workflow(&source, &tree, &mut Vec::new());

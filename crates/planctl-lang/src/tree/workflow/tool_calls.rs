@@ -144,8 +144,8 @@ pub(crate) fn lint_there(source: &Source, workflow: &Workflow, facts: &Facts, fo
         };
         let Some(used) = ToolUse::read(&command.value) else {
             for name in crate::tools::outputs_read(&command.value) {
-                if let Err((message, help)) = before(workflow, node, &name) {
-                    report(place(source, command.span, &name), message, help);
+                if let Err((message, help)) = check_is_before(workflow, node, &name) {
+                    report(place_of_word(source, command.span, &name), message, help);
                 }
             }
             continue;
@@ -155,7 +155,7 @@ pub(crate) fn lint_there(source: &Source, workflow: &Workflow, facts: &Facts, fo
                 Ok(reference) => reference.to_string(),
                 Err(_) => "${".to_owned(),
             };
-            let span = place(source, command.span, &written);
+            let span = place_of_word(source, command.span, &written);
             match reference {
                 Err(unreadable) => report(span, unreadable.to_string(), REFERENCES.to_owned()),
                 Ok(reference) => match &reference.node {
@@ -164,7 +164,7 @@ pub(crate) fn lint_there(source: &Source, workflow: &Workflow, facts: &Facts, fo
                     }
                     None => {}
                     Some(name) => {
-                        if let Err((message, help)) = before(workflow, node, name) {
+                        if let Err((message, help)) = check_is_before(workflow, node, name) {
                             report(span, message, help);
                         }
                     }
@@ -180,7 +180,7 @@ const REFERENCES: &str = "write `${steps.2.output}`, or a part of it: `${steps.2
 const EARLIER: &str = "refer to a step that comes before this one";
 
 /// Says whether a node comes before another one on some path.
-fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (String, String)> {
+fn check_is_before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (String, String)> {
     let Some(other) = workflow.nodes.iter().find(|other| other.id.value == name) else {
         let near = did_you_mean(name, workflow.nodes.iter().map(|node| node.id.value.as_str()));
         let help = near.map_or(EARLIER.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
@@ -238,7 +238,7 @@ fn served(
         let named = misfit.at.first().map_or("", String::as_str);
         let help =
             format!("`planctl tool show {} {}` has the schema", escape(&used.server), escape(&used.tool));
-        report(line_from(source, place(source, at, named)), escape(&misfit.message), help);
+        report(line_from(source, place_of_word(source, at, named)), escape(&misfit.message), help);
     }
 }
 
@@ -254,7 +254,7 @@ fn is_filled_later(arguments: &Value, path: &[String]) -> bool {
 }
 
 /// Finds a word within a place of the plan; the whole place where it is not there letter by letter.
-fn place(source: &Source, at: Span, word: &str) -> Span {
+fn place_of_word(source: &Source, at: Span, word: &str) -> Span {
     match source.slice(at).find(word).filter(|_| !word.is_empty()) {
         Some(found) => Span::new(at.start + found, at.start + found + word.len()),
         None => at,

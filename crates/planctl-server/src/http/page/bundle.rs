@@ -18,7 +18,7 @@ pub(super) async fn download(visit: &Visit, address: &Address, run: &str) -> Res
     let route = route_of(visit, address, run).await?;
     let name: RunName = visit.get(&format!("{route}/name")).await?;
     // A fault in the first part is answered as a problem; a later one breaks the file off.
-    let first = part(visit, &route, 0).await?;
+    let first = get_part(visit, &route, 0).await?;
     let end = first.lines.iter().find_map(|line| match line {
         BundleLine::Run(run) => Some(run.events),
         BundleLine::Plan { .. }
@@ -35,7 +35,7 @@ pub(super) async fn download(visit: &Visit, address: &Address, run: &str) -> Res
     Ok((headers, Body::from_stream(parts.stream())).into_response())
 }
 
-async fn part(visit: &Visit, route: &str, after: u64) -> Result<BundlePage, Problem> {
+async fn get_part(visit: &Visit, route: &str, after: u64) -> Result<BundlePage, Problem> {
     let since = if after == 0 { String::new() } else { format!("?since={after}") };
     visit.get(&format!("{route}/bundle{since}")).await
 }
@@ -55,7 +55,7 @@ impl Parts {
             let Some(page) = parts.next.take() else { return Ok(None) };
             let text = parts.written(&page)?;
             if let Some(after) = page.next.filter(|after| *after < parts.end) {
-                let next = part(&parts.visit, &parts.route, after).await;
+                let next = get_part(&parts.visit, &parts.route, after).await;
                 parts.next = Some(next.map_err(|problem| std::io::Error::other(problem.detail.to_string()))?);
             }
             Ok(Some((Bytes::from(text), parts)))

@@ -4,7 +4,7 @@ use planctl_engine::{AskKind, ClockEvent, Level, NodeId, NodeKind, TimerId};
 
 use super::super::journal::{Entry, elapsed};
 use super::super::{Model, NodePosition, Status};
-use super::{Fits, No, later};
+use super::{Fits, No, time_after};
 
 impl Model {
     pub(super) fn time_passed(&mut self, event: &ClockEvent) -> Fits {
@@ -130,14 +130,14 @@ impl Model {
         let limit = self.graph.limits().stale_after.ok_or(No)?;
         let moved_at = self.moved_at().ok_or(No)?;
         if self.out().is_empty() {
-            self.stale_timer = Some(later(self.now, limit));
+            self.stale_timer = Some(time_after(self.now, limit));
             return Ok(());
         }
         if elapsed(moved_at, self.now) < limit {
-            self.stale_timer = Some(later(moved_at, limit));
+            self.stale_timer = Some(time_after(moved_at, limit));
             return Ok(());
         }
-        self.stale_timer = Some(later(self.now, limit));
+        self.stale_timer = Some(time_after(self.now, limit));
         // A run within this one has a limit of its own.
         if self.out().iter().any(|node| self.place(node) == NodePosition::Within) {
             return Ok(());

@@ -180,7 +180,7 @@ pub async fn answers(
     for (own, number) in numbers {
         let mut ask = client.ask(*number).await?.ask;
         if let Some((_, text)) = given.iter().find(|(id, _)| id == own) {
-            let (answer, note) = meant(&ask, text);
+            let (answer, note) = answer_meant(&ask, text);
             answered(context, client, *number, &answer, note).await?;
             ask = client.ask(*number).await?.ask;
         }
@@ -190,7 +190,7 @@ pub async fn answers(
 }
 
 /// Reads an answer to a question of this kind, and the note that it has.
-fn meant<'t>(ask: &AskView, text: &'t str) -> (Answer, Option<&'t str>) {
+fn answer_meant<'t>(ask: &AskView, text: &'t str) -> (Answer, Option<&'t str>) {
     let lower = text.trim().to_lowercase();
     match ask.kind.as_str() {
         "synthesis" if lower == "1" || (!lower.is_empty() && "yes".starts_with(&lower)) => {

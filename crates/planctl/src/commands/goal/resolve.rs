@@ -144,7 +144,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     let NextPiece::Done(pieces) = breakdown.next() else {
         return Err(no_pieces_failure(context, &breakdown)?);
     };
-    let kept = place(database, &source.goal)?;
+    let kept = lock_resolved(database, &source.goal)?;
     kept.take_newest().await?;
     let mut record = record_of(&kept, args, writer.as_ref()).await?;
     let (history_kept, mut history) = learned::update_history(database).await?;
@@ -343,7 +343,7 @@ pub(super) async fn verify(database: &DraftDatabase<'_>, args: &GoalVerifyArgs) 
     let context = database.context();
     let mut capabilities = capabilities(context, &args.tools).await?;
     capabilities.push(Capability::ask_person());
-    let record = place(database, &args.goal)?.read::<Record>()?;
+    let record = lock_resolved(database, &args.goal)?.read::<Record>()?;
     let Some(planned) = record.and_then(|record| record.planned) else {
         let failure = Failure::not_found("this goal was not resolved in this workspace");
         return Err(failure.next(command(&args.goal)));
@@ -358,7 +358,7 @@ pub(super) async fn verify(database: &DraftDatabase<'_>, args: &GoalVerifyArgs) 
     Ok(if verified.outcome == Outcome::Invalid { Exit::No } else { Exit::Yes })
 }
 
-fn place<'a>(database: &'a DraftDatabase<'a>, goal: &str) -> Result<Kept<'a>, Failure> {
+fn lock_resolved<'a>(database: &'a DraftDatabase<'a>, goal: &str) -> Result<Kept<'a>, Failure> {
     let workspace = database.context().workspace().to_string_lossy().into_owned();
     Kept::lock(database, &["resolved", &workspace, goal.trim()])
 }

@@ -48,8 +48,8 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
         (SessionAgent::OpenCode, false) => {
             PLUGIN.replace("\"PLANCTL\"", &to_string(&settings::own_program()?).unwrap_or_default())
         }
-        (agent, true) => without(agent, old, &file)?,
-        (agent, false) => with(agent, old, &file)?,
+        (agent, true) => text_without_hooks(agent, old, &file)?,
+        (agent, false) => text_with_hooks(agent, old, &file)?,
     };
     let unchanged = if wanted.remove { "has no hooks of planctl" } else { "has the hooks" };
     let change =
@@ -79,11 +79,11 @@ fn of_claude(context: &Context, wanted: &Install) -> Answer {
     let is_in = |form: bool| !wanted.remove && wanted.plugin == form;
     let old = settings::text_of(&settings)?.unwrap_or_default();
     let in_settings = match is_in(false) {
-        true => with(SessionAgent::Claude, &old, &settings)?,
-        false => without(SessionAgent::Claude, &old, &settings)?,
+        true => text_with_hooks(SessionAgent::Claude, &old, &settings)?,
+        false => text_without_hooks(SessionAgent::Claude, &old, &settings)?,
     };
     let (hooks_text, manifest_text) = match is_in(true) {
-        true => (with(SessionAgent::Claude, "", &plugin.hooks())?, manifest_text),
+        true => (text_with_hooks(SessionAgent::Claude, "", &plugin.hooks())?, manifest_text),
         false => (String::new(), String::new()),
     };
     let texts = [(settings, in_settings), (manifest, manifest_text), (plugin.hooks(), hooks_text)];
@@ -202,12 +202,12 @@ fn program() -> Result<String, Failure> {
 }
 
 /// Adds the hooks to the text of a settings file; those of an earlier planctl are replaced.
-fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure> {
+fn text_with_hooks(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure> {
     let program = program()?;
     if has_all(agent, &settings::parsed(text, file)?, &program) {
         return Ok(text.to_owned());
     }
-    let root = settings::parsed(&without(agent, text, file)?, file)?;
+    let root = settings::parsed(&text_without_hooks(agent, text, file)?, file)?;
     let wrong = || {
         Failure::new(
             Exit::Configuration,
@@ -252,7 +252,7 @@ fn group(agent: SessionAgent, event: SessionEvent, program: &str) -> CstInputVal
 }
 
 /// Takes planctl's hooks out of the text of a settings file, and what is empty without them.
-fn without(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure> {
+fn text_without_hooks(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }

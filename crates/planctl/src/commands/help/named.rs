@@ -16,8 +16,8 @@ fn each_command_and_flag_that_a_page_names_is_there() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (number, line) in command_lines(&text) {
             count += 1;
-            let found =
-                strange(&root, &line).map(|word| format!("{}:{number}: {word} in `{line}`", page.display()));
+            let found = unknown_word(&root, &line)
+                .map(|word| format!("{}:{number}: {word} in `{line}`", page.display()));
             unknown.extend(found);
         }
     }
@@ -29,7 +29,7 @@ fn each_command_and_flag_that_a_page_names_is_there() {
 fn a_command_that_is_not_there_or_has_another_name_is_found() {
     let mut root = Cli::command();
     root.build();
-    let strange = |line: &str| strange(&root, line);
+    let strange = |line: &str| unknown_word(&root, line);
     assert_eq!(strange("planctl item release"), None);
     assert_eq!(strange("planctl -C DIR run FILE --exec 'a --b' --no-wait"), None);
     assert_eq!(strange("item claim --shell"), None);
@@ -85,7 +85,7 @@ fn command_lines(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Returns the first word of a line that stands where a command or a flag of planctl does and is none.
-fn strange(root: &Command, line: &str) -> Option<String> {
+fn unknown_word(root: &Command, line: &str) -> Option<String> {
     let mut typed = line.split_whitespace().map(|word| word.trim_matches(['[', ']'])).peekable();
     let is_named = typed.next_if_eq(&"planctl").is_some();
     let mut at = root;

@@ -112,7 +112,7 @@ pub fn outcome(checked: &Checked, file: &Path) -> String {
         "{name}: {counts}\n{} · {}{} · {} · {}\n",
         styled(GOOD, "verified"),
         ordered(graph),
-        named(&roles),
+        role_words(&roles),
         show::budget(&graph.budget().into()),
         short_digest(checked.verification.digest.as_str()),
     )
@@ -181,7 +181,7 @@ pub fn allowed(checked: &Checked) -> String {
 }
 
 // The roles as a part of a line; nothing where there are none, as in a graph of calls and questions.
-fn named(roles: &BTreeSet<&str>) -> String {
+fn role_words(roles: &BTreeSet<&str>) -> String {
     let names: Vec<String> = roles.iter().map(|role| show::safe(role)).collect();
     match names.as_slice() {
         [] => String::new(),

@@ -74,7 +74,7 @@ pub struct WorkerPool {
 /// Runs the command.
 pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let is_json = context.is_json()?;
-    let worker = named(&given)?;
+    let worker = agent_named(&given)?;
     let config = &context.config()?.config;
     let settings = RunSettings::new(config, Some(worker.clone()), planctl_engine::Tier::SameUser);
     let timeouts =
@@ -188,7 +188,7 @@ fn served_plans(settings: &RunSettings, roles: &[String]) -> Result<BTreeMap<Str
     Ok(plans)
 }
 
-fn named(given: &WorkerRun) -> Result<Agent, Failure> {
+fn agent_named(given: &WorkerRun) -> Result<Agent, Failure> {
     let worker = given.worker.agent.clone().or_else(|| given.worker.exec.clone().map(Agent::Exec));
     match worker {
         Some(Agent::Session) => {

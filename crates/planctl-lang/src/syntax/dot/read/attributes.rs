@@ -2,7 +2,7 @@
 
 use super::super::lexemes::{self, is_bare_value, is_name};
 use super::super::syntax::Attribute;
-use super::{Lost, Reader, ends_where_another_begins, short};
+use super::{Lost, Reader, ends_where_another_begins, shortened};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, Spanned, escape};
 
@@ -93,7 +93,7 @@ impl<'s> Reader<'s> {
             }
             let message = format!(
                 "expected `=` after `{}`, found {}",
-                escape(&short(&key.value)),
+                escape(&shortened(&key.value)),
                 self.next_as_people_see_it()
             );
             let refused =
@@ -173,7 +173,7 @@ impl<'s> Reader<'s> {
         self.at += value.len();
         let span = Span::new(start, self.at);
         if !is_bare_value(value) {
-            let message = format!("`{}` must stand in quotes", escape(&short(value)));
+            let message = format!("`{}` must stand in quotes", escape(&shortened(value)));
             let refused =
                 Diagnostic::new(Code::P302, message).at(span, "neither a word, a number nor a duration");
             self.report(refused.help("write the value in quotes").fix(span, format!("\"{value}\""), true));

@@ -36,7 +36,7 @@ impl Shell {
             "pwd" => self.current_folder().and_then(one),
             "git" => match rest.iter().map(Word::text).collect::<Vec<_>>().as_slice() {
                 ["rev-parse", "--show-toplevel"] => one(format!("{TOP}/")),
-                ["ls-files", ..] => values().map(|all| all[1..].iter().map(below).collect()),
+                ["ls-files", ..] => values().map(|all| all[1..].iter().map(pattern_below).collect()),
                 _ => None,
             },
             "mktemp" => one("/tmp/mktemp".to_owned()),
@@ -122,7 +122,7 @@ fn words_of(values: Vec<Value>) -> Vec<Value> {
 }
 
 // In paths for git, a star goes through folders.
-fn below(value: &Value) -> Value {
+fn pattern_below(value: &Value) -> Value {
     let folder: Vec<&str> =
         value.text.split('/').take_while(|part| !part.contains(['*', '?', '['])).collect();
     let folder = normalise(&folder.join("/"));

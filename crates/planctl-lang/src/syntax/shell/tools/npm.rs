@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::super::following::{At, Follower};
 use super::super::values::joined;
 use super::super::{Arguments, Reading, Word, commands, read};
-use super::{behind, upward, values_of};
+use super::{after_options, upward, values_of};
 
 const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
 /// The files that `npm ci` and its kin read.
@@ -41,7 +41,7 @@ impl Follower<'_> {
 
     /// `npx PROGRAM ARGUMENTS`
     pub(super) fn npx(&mut self, rest: &[Word], at: At) {
-        let words = behind(rest);
+        let words = after_options(rest);
         let Some(name) = words.first().and_then(|word| word.literal.clone()) else { return };
         self.node_program(&name);
         self.run(words, at);
