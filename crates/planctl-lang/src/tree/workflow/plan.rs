@@ -219,6 +219,16 @@ fn flow_line(
             found.push(unread(line.span, "nothing follows `if`"));
             return FlowLine::default();
         }
+        if on_at.is_none() && on_named(&said.value.to_ascii_lowercase()).is_some() {
+            let message =
+                format!("`if {}` asks for a value of that name, not for an outcome", escape(&said.value));
+            let whole = Span::new(start + at, said.span.end);
+            let written = format!("on {}", said.value.to_ascii_lowercase());
+            let refused =
+                Diagnostic::new(Code::P303, message).at(whole, "").help(format!("did you mean `{written}`?"));
+            found.push(refused.fix(whole, written, true));
+            return FlowLine::default();
+        }
         let Some(reading) = read_condition(source, &said, found) else { return FlowLine::default() };
         condition = Some(Spanned::new(reading, said.span));
         if on_at.is_none() {
