@@ -260,6 +260,10 @@ impl<'a> Reader<'a> {
     // Authors take fields out by a comment; that one is not read should not come as a surprise.
     fn read_comment(&mut self, line: usize) {
         let span = self.source.line_span(line);
+        let is_told = matches!(self.place, Section::Unnumbered | Section::Elsewhere) || self.is_in_text();
+        if !is_told && self.source.slice(span).trim_start().starts_with("<!--") {
+            self.tree.prose.push(Spanned::new("the comment".to_owned(), span));
+        }
         if self.read_remark(line, span) {
             return;
         }
