@@ -3,6 +3,7 @@
 //! The graph of the text that was read and that of the text that was written are compared node by node: no writer has to be
 //! trusted to say all that it leaves out.
 
+mod comments;
 mod compare;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,9 @@ use crate::tree::workflow::{
 use crate::tree::{OnFail, PlanTree, WorkspaceMode};
 use crate::verify::{read, verify};
 use compare::Difference;
+
+/// The owner of a plan that names none.
+const OWNER: &str = "orchestrator";
 
 /// A plan in another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,7 +89,12 @@ pub fn convert_graph(graph: &Graph, to: Option<Language>) -> Converted {
 }
 
 fn of_explicit(source: &Source, workflow: &Workflow, graph: Option<Graph>, to: Option<Language>) -> Plan {
-    let lost = library_lost(workflow, to);
+    let mut lost = library_lost(workflow, to);
+    let from = Language::of(source.path());
+    if from != to || from == Some(Language::Json) {
+        let comments = comments::places(source.text()).into_iter().map(|at| source.position(at).line);
+        lost.extend(comments.map(|line| format!("the comment (line {line})")));
+    }
     let workflow = match to {
         Some(_) => workflow.clone(),
         None => for_markdown(source, workflow),
@@ -99,7 +108,9 @@ fn for_readers<'p>(source: &'p Source, tree: &'p PlanTree) -> impl Iterator<Item
     let at = move |words: String, span: Span| format!("{words} (line {})", source.position(span.start).line);
     let unknown = tree.frontmatter.unknown.iter();
     let unknown = unknown.map(move |key| at(format!("`{}` of the frontmatter", key.value), key.span));
-    unknown.chain(tree.prose.iter().map(move |prose| at(prose.value.clone(), prose.span)))
+    let owner = tree.frontmatter.owner.as_ref().filter(|owner| owner.value != OWNER);
+    let owner = owner.map(|owner| at("`owner` of the frontmatter".to_owned(), owner.span));
+    unknown.chain(owner).chain(tree.prose.iter().map(move |prose| at(prose.value.clone(), prose.span)))
 }
 
 /// Returns what a graph of DOT does not say of its place in a library.

@@ -155,7 +155,8 @@ macro_rules! fields {
                 match self { $(Field::$name => Form::$form,)* }
             }
 
-            fn scope(self) -> Scope {
+            /// Returns its owner; some fields of steps are the plan's as well.
+            pub(crate) fn scope(self) -> Scope {
                 match self { $(Field::$name => Scope::$scope,)* }
             }
         }
@@ -204,9 +205,11 @@ fields! {
 }
 
 /// The owner of a field.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// The head of the plan.
     Plan,
+    /// A step.
     Step,
 }
 

@@ -238,7 +238,7 @@ pub fn check_failure(error: CheckError) -> Failure {
             Failure::not_found(message).next("planctl plan ls")
         }
         CheckError::Unreadable { .. } => {
-            Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")
+            Failure::new(Exit::No, message).help("a plan is a text of at most 1 MiB")
         }
         CheckError::Probe(error) => probe_failure(&error, message),
         CheckError::Workspace { .. } | CheckError::Broken { .. } => Failure::new(Exit::Temporary, message),

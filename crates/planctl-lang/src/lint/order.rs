@@ -30,6 +30,9 @@ impl Ordering<'_, '_> {
         }
         let Some(part) = self.order.made_after(path, at) else { return false };
         let steps = &self.context.steps;
+        if self.is_input(path, part.step) {
+            return false;
+        }
         let (reader, maker) = (&steps[at], &steps[part.step]);
         let (number, later, title) = (&reader.id.value, &maker.id.value, escape(maker.step_title()));
         let message = format!("step {number} reads a file that only step {later} produces");
@@ -59,6 +62,11 @@ impl Ordering<'_, '_> {
         }
         found.push(early);
         true
+    }
+
+    /// Says whether a step is given a file when it begins, so that others make it, even where the words of its task seem to.
+    pub(super) fn is_input(&self, path: &str, step: usize) -> bool {
+        self.context.steps[step].subscribed_files().any(|(subscribed, _)| subscribed == path)
     }
 
     /// P212: the task reads, or the contract looks into, a file that is not there and that only a later step makes.

@@ -47,7 +47,13 @@ pub(super) const LINT: Lint = Lint {
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     let ordering = Ordering { context, order: context.order, circles: Circles::read(context, context.order) };
-    let places = Places { context, ordering: &ordering, existing: OnceCell::new(), made: OnceCell::new() };
+    let places = Places {
+        context,
+        ordering: &ordering,
+        existing: OnceCell::new(),
+        made: OnceCell::new(),
+        inputs: OnceCell::new(),
+    };
     for (at, step) in context.each_step() {
         let mut of_step = Vec::new();
         let mut seen: BTreeMap<&Subscription, Span> = BTreeMap::new();
@@ -112,9 +118,10 @@ struct Places<'a, 'b> {
     ordering: &'a Ordering<'a, 'b>,
     existing: OnceCell<Existing<'b>>,
     made: OnceCell<Existing<'b>>,
+    inputs: OnceCell<BTreeMap<&'a str, usize>>,
 }
 
-impl<'b> Places<'_, 'b> {
+impl<'a, 'b> Places<'a, 'b> {
     // Most plans miss no file, so names are arranged for the first that is looked for.
     fn existing(&self) -> &Existing<'b> {
         self.existing.get_or_init(|| Existing::read(self.context.facts.existing.iter().map(String::as_str)))
@@ -123,6 +130,19 @@ impl<'b> Places<'_, 'b> {
     // Returns the files that some step makes.
     fn made(&self) -> &Existing<'b> {
         self.made.get_or_init(|| Existing::read(self.context.order.made_paths()))
+    }
+
+    // Returns the first step that is given each file.
+    fn inputs(&self) -> &BTreeMap<&'a str, usize> {
+        self.inputs.get_or_init(|| {
+            let mut first = BTreeMap::new();
+            for (at, step) in self.context.steps.iter().enumerate() {
+                for (path, _) in step.subscribed_files() {
+                    first.entry(path).or_insert(at);
+                }
+            }
+            first
+        })
     }
 
     fn file(&self, at: usize, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
@@ -179,7 +199,9 @@ impl<'b> Places<'_, 'b> {
             Some(_) => absent.level(Severity::Warning),
             None => absent,
         };
-        if order.is_made_within(path, at) {
+        // One that an earlier step is given as well is there before both.
+        let is_input = self.inputs().get(path).is_some_and(|first| *first < at);
+        if order.is_made_within(path, at) && !is_input {
             let absent = absent.note("this very step makes it");
             let help = "delete the subscription: the step can't read what it has not made";
             return found.push(absent.help(help));
@@ -200,7 +222,8 @@ impl<'b> Places<'_, 'b> {
             let place = path_span(self.context.source, span, path);
             return absent.help(format!("did you mean `file:{}`?", escape(first))).fix(place, *first, false);
         }
-        if let Some(reader) = self.ordering.order.read_before(path, at) {
+        let reader = self.ordering.order.read_before(path, at);
+        if let Some(reader) = reader.filter(|reader| !self.ordering.is_input(path, reader.step)) {
             let reader_name = &self.context.steps[reader.step].id.value;
             let label = format!("step {reader_name} reads it too, and does not say that it makes it");
             let help = format!(
@@ -209,7 +232,7 @@ impl<'b> Places<'_, 'b> {
             );
             return absent.at(reader.span, label).help(help);
         }
-        absent.help("mend the path, or let an earlier step's contract test for the file")
+        absent.help("write the file before the run, mend the path, or let an earlier step's contract test for the file")
     }
 
     // The same name, composed or decomposed, on disk or in the plan.

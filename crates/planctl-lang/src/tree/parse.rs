@@ -11,6 +11,7 @@ mod headless;
 mod hidden;
 pub(crate) mod layout;
 mod meant;
+mod missed;
 mod plan;
 mod step;
 
@@ -33,6 +34,7 @@ use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use field::{FieldLine, RawField};
 use heading::{Heading, StepHeading};
 use layout::{Layout, Part, PartKind};
+use missed::Missed;
 
 /// Reads a plan.
 ///
@@ -85,6 +87,8 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
         });
     }
     reader.close_field(source.line_count());
+    reader.report_missed();
+    reader.report_fields_in_frontmatter();
     reader.take_tools();
     reader.tree.steps.iter_mut().for_each(|step| step::place_work(&mut step.node));
     reader.report_fences();
@@ -156,6 +160,9 @@ struct Reader<'a> {
     is_full: bool,
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
+    last_edge: Option<usize>,
+    /// Lines of texts that are meant to be fields of the step, or of the head.
+    missed: Vec<Missed>,
     is_unread_told: bool,
     /// The level of the last reported heading outside the steps.
     elsewhere_level: usize,
@@ -183,6 +190,8 @@ impl<'a> Reader<'a> {
             is_full: false,
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
+            last_edge: None,
+            missed: Vec::new(),
             is_unread_told: false,
             elsewhere_level: 0,
             exit_code_ahead: None,
@@ -236,7 +245,9 @@ impl<'a> Reader<'a> {
         }
         match field::line(text, span.start) {
             Some(found) => self.read_field(found, line),
-            None if self.field.is_none() && !field::is_separator(text) => self.read_prose(line, span),
+            None if field::is_separator(text) => {}
+            None if self.field.is_none() => self.read_prose(line, span),
+            None if self.is_in_text() => self.look_into_text(line, span),
             None => {}
         }
     }
@@ -249,6 +260,10 @@ impl<'a> Reader<'a> {
     // Authors take fields out by a comment; that one is not read should not come as a surprise.
     fn read_comment(&mut self, line: usize) {
         let span = self.source.line_span(line);
+        let is_told = matches!(self.place, Section::Unnumbered | Section::Elsewhere) || self.is_in_text();
+        if !is_told && self.source.slice(span).trim_start().starts_with("<!--") {
+            self.tree.prose.push(Spanned::new("the comment".to_owned(), span));
+        }
         if self.read_remark(line, span) {
             return;
         }
@@ -304,6 +319,7 @@ impl<'a> Reader<'a> {
         self.close_field(line);
         self.place = Section::Step;
         self.step_level = heading.level;
+        self.report_missed();
         self.seen.clear();
         self.guessed.clear();
         let number = match step.number {
@@ -352,6 +368,7 @@ impl<'a> Reader<'a> {
                     self.tree.head.title = Some(Spanned::new(heading.text.to_owned(), at));
                     self.begin_part(line, PartKind::Title);
                 } else {
+                    self.look_at_heading(heading, span);
                     self.begin_part(line, PartKind::Other);
                 }
             }
@@ -384,6 +401,7 @@ impl<'a> Reader<'a> {
                 self.begin_part(line, PartKind::Other);
                 let is_below = self.place == Section::Elsewhere && heading.level > self.elsewhere_level;
                 self.place = Section::Elsewhere;
+                self.look_at_heading(heading, span);
                 if !is_below && !self.is_full {
                     self.elsewhere_level = heading.level;
                     let section = format!("the section `{}`", escape(heading.text));
@@ -399,7 +417,13 @@ impl<'a> Reader<'a> {
 
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
-            Section::Plan => self.report_unread(span),
+            Section::Plan => {
+                self.look_into_text(line, span);
+                self.report_unread(span);
+            }
+            Section::Elsewhere if !self.is_full && missed::is_edge(self.source.slice(span)) => {
+                self.report_edge(line, span)
+            }
             Section::Unnumbered | Section::Elsewhere => {}
             Section::Flow => {
                 if let Some(flow) = &mut self.tree.flow {
@@ -435,11 +459,12 @@ impl<'a> Reader<'a> {
             (Some(field), Section::Plan | Section::Step) => self.begin_field(field, found, line),
             (_, Section::Unnumbered) => {}
             (_, Section::Elsewhere) => {
-                if field.or(elsewhere).is_some() {
+                if let Some(field) = field.or(elsewhere).filter(|_| !self.is_full) {
                     let message = format!("`**{word}:**` stands outside of a step and has no effect");
-                    self.found.push(
-                        Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, ""),
-                    );
+                    let level = if field == Field::Context { Severity::Warning } else { Severity::Error };
+                    let outside = Diagnostic::new(Code::P015, message).level(level).at(found.name.span, "");
+                    let help = "move it into its step, or above the steps; or take the colon away";
+                    self.found.push(outside.help(help));
                 }
             }
             (_, Section::Flow) => self.read_prose(line, self.source.line_span(line)),
@@ -504,10 +529,8 @@ impl<'a> Reader<'a> {
         // A typo in one of planctl's own names is reported as a typo, not as another tool's name.
         let meant =
             meant.filter(|meant| elsewhere.is_none() && near.and_then(Field::of_step) != Some(*meant));
-        let in_text = self
-            .field
-            .as_ref()
-            .is_some_and(|field| matches!(field.field, Some(Field::Task | Field::Context)));
+        let in_text =
+            self.is_in_text() && self.field.as_ref().is_some_and(|field| field.field != Some(Field::Judge));
         if in_text && near.is_none() && elsewhere.is_none() {
             let message = format!(
                 "`**{shown}:**` looks like a field, but there is no such field; the line stays part of the text"
@@ -588,6 +611,12 @@ impl<'a> Reader<'a> {
         true
     }
 
+    // Text that somebody is given as it stands.
+    fn is_in_text(&self) -> bool {
+        let field = self.field.as_ref().and_then(|field| field.field);
+        matches!(field, Some(Field::Task | Field::Judge | Field::Context))
+    }
+
     fn is_seen(&self, field: Field) -> bool {
         let seen = if self.place == Section::Step { &self.seen } else { &self.seen_in_plan };
         seen.iter().any(|(known, _)| *known == field)
@@ -632,10 +661,15 @@ impl<'a> Reader<'a> {
     }
 
     fn push_in_step(&mut self, diagnostic: Diagnostic) {
+        let diagnostic = self.in_step(diagnostic);
+        self.found.push(diagnostic);
+    }
+
+    fn in_step(&self, diagnostic: Diagnostic) -> Diagnostic {
         let step =
             self.tree.steps.last().filter(|_| self.place != Section::Plan && diagnostic.step.is_none());
         let step = step.map(|step| step.node.step_name());
-        self.found.push(Diagnostic { step: step.or(diagnostic.step.clone()), ..diagnostic });
+        Diagnostic { step: step.or(diagnostic.step.clone()), ..diagnostic }
     }
 }
 

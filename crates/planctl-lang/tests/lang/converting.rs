@@ -154,7 +154,7 @@ fn a_prompt_that_would_take_the_contract_with_it_is_refused() {
 #[test]
 fn a_step_keeps_its_attempts_where_its_policy_is_unsaid() {
     let retries = |graph: &Graph| graph.steps().iter().map(|(_, task)| task.max_retries).collect::<Vec<_>>();
-    let text = "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# g\n\n## Steps\n\n### 1. One\n\n**target:** coder\n\
+    let text = "---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n# g\n\n## Steps\n\n### 1. One\n\n**target:** coder\n\
                 **task:** Do it.\n\n**contract:**\n```bash\ntest -f never\n```\n";
     let own = retries(&graph("plan.md", text));
     assert_eq!(own, [2]);
@@ -181,8 +181,10 @@ fn needs_and_conditions_of_steps_become_edges() {
         step(3, "**needs:** 1\n**when:** steps.1.outcome=success\n"),
         step(4, "**needs:** 2, 3\n"),
     ];
-    let text =
-        format!("---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# g\n\n## Steps\n{}", steps.concat());
+    let text = format!(
+        "---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n# g\n\n## Steps\n{}",
+        steps.concat()
+    );
     for (name, to) in &LANGUAGES[1..] {
         let written = converted("plan.md", &text, *to);
         assert_eq!((&written.lost, &written.changed), (&vec![], &vec![]), "{}", written.text);
@@ -213,7 +215,7 @@ fn the_policy_of_branches_is_told_and_a_question_without_a_prompt_is_asked() {
 
 #[test]
 fn rehearsals_guards_and_intents_are_written_or_told() {
-    let text = "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# g\n\n**red_first:** deny\n\n## Steps\n\n### 1. One\n\n**target:** coder\n\
+    let text = "---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n# g\n\n**red_first:** deny\n\n## Steps\n\n### 1. One\n\n**target:** coder\n\
                 **intent:** build\n**task:** Do it.\n\n**contract:**\n```bash\ntest -f never\n```\n\n### 2. Two\n\n**target:** coder\n\
                 **task:** Do it.\n\n**contract:**\n```bash\ntest -f always\n```\n**guard:** yes\n";
     for (name, to) in &LANGUAGES[1..] {
@@ -231,12 +233,15 @@ fn rehearsals_guards_and_intents_are_written_or_told() {
 fn what_a_plan_in_markdown_says_to_readers_is_told_where_it_is_left_out() {
     let text = "---\ntype: plan\nstatus: draft\nowner: ada\nteam: core\n---\n\n# Fix it\n\nAn introduction.\n\n\
         **Budget:** max 200k tokens, $1.50, 20 minutes\n\n## Steps\n\n### 1. Fix\n\nA note.\n\n**target:** coder\n**task:**\n\
-        Write `a.txt`.\n\n**contract:**\n```shell\ntest -s a.txt\n```\nexit_code == 0\n\n## Notes\n\nFor you.\n";
+        Write `a.txt`.\n<!-- told -->\n\n**contract:**\n```shell\ntest -s a.txt\n```\nexit_code == 0\n\n<!-- not\ntold -->\n\n\
+        ## Notes\n\nFor you.\n<!-- x -->\n";
     for (name, to) in LANGUAGES.iter().skip(1) {
         let written = converted("plan.md", text, *to);
         let lost = [
+            "`owner` of the frontmatter (line 4)",
             "`team` of the frontmatter (line 5)",
-            "the section `Notes` (line 30)",
+            "the comment (line 31)",
+            "the section `Notes` (line 34)",
             "the text above the steps (line 10)",
             "the text that belongs to no field (line 18)",
         ];
@@ -245,4 +250,17 @@ fn what_a_plan_in_markdown_says_to_readers_is_told_where_it_is_left_out() {
     }
     let same = converted("plan.md", text, None);
     assert_eq!((same.text.as_str(), same.lost), (text, Vec::new()));
+}
+
+#[test]
+fn comments_of_graphs_are_told_with_their_lines() {
+    let text = "// one\ndigraph x {\n  # two\n  start -> a -> done /* three\n */\n  a [prompt=\"Do // it \\\" /* so */ #.\", contract=\"true\"]\n}\n";
+    let told = ["the comment (line 1)", "the comment (line 3)", "the comment (line 4)"];
+    for (_, to) in LANGUAGES.iter().filter(|(_, to)| *to != Some(Language::Dot)) {
+        let lost = converted("x.dot", text, *to).lost;
+        let comments: Vec<&String> = lost.iter().filter(|words| words.starts_with("the comment")).collect();
+        assert_eq!(comments, told);
+    }
+    let json = "{\"steps\": [ // one\n {\"action\": \"Do # it\", \"contract\": \"true\"}]}\n";
+    assert!(converted("x.json", json, None).lost.contains(&"the comment (line 1)".to_owned()));
 }

@@ -231,3 +231,54 @@ fn a_word_in_quotes_is_mended_in_quotes() {
         assert_eq!(apply_fixes(&source, &found, Reach::Safe), Some(mended), "{found:#?}");
     }
 }
+
+/// Ways in which people and models change a line.
+const DRIFTS: [fn(&str) -> String; 9] = [
+    |line| format!("- {line}"),
+    |line| format!("> {line}"),
+    |line| format!("    {line}"),
+    |line| format!("\u{a0}{line}"),
+    |line| format!("#{line}"),
+    |line| format!("{line}\n{line}"),
+    |line| line.replace("**", ""),
+    |line| line.replace("**", "__"),
+    |_| String::new(),
+];
+
+#[test]
+fn each_fix_by_itself_takes_its_finding_away_and_no_words_with_it() {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let plan = format!("{PLAN}\n## Flow\n\n- 2 -> 1 on fail\n");
+    let lines: Vec<&str> = plan.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        for drift in DRIFTS {
+            let mut drifted: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            drifted[at] = drift(line);
+            let text = format!("{}\n", drifted.join("\n"));
+            let (source, all) = (Source::new("plan.md", &*text), findings(&text));
+            for found in all.iter().filter(|found| found.fix.is_some()) {
+                let alone = std::slice::from_ref(found);
+                let Some(mended) = apply_fixes(&source, alone, Reach::Unsafe) else {
+                    panic!("{found:?} changes nothing of\n{text}");
+                };
+                let of = |all: &[Diagnostic]| {
+                    all.iter()
+                        .filter(|other| (other.code, &other.message) == (found.code, &found.message))
+                        .count()
+                };
+                assert!(of(&findings(&mended)) < of(&all), "{found:#?} is still there in\n{mended}");
+                let kept = words(&mended);
+                for edit in
+                    found.fix.iter().flat_map(|fix| &fix.edits).filter(|edit| edit.replacement.is_empty())
+                {
+                    let lost: Vec<String> = words(source.slice(edit.span));
+                    let lost: Vec<&String> = lost.iter().filter(|word| !kept.contains(word)).collect();
+                    assert!(lost.is_empty(), "{found:#?} takes {lost:?} away from\n{text}");
+                }
+            }
+        }
+    }
+}

@@ -543,3 +543,20 @@ fn p59_a_step_that_only_names_a_file_is_not_said_to_produce_it() {
         places(&text, &missing(&["CHANGE.md"])).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, [P201]);
 }
+
+#[test]
+fn a_file_that_the_step_which_seems_to_make_it_is_given_has_to_be_there_first() {
+    let text = plan(&[
+        (&["CHANGE.md"], "Make the branch.", "test -f one.txt"),
+        (&["CHANGE.md"], "Make the change that `CHANGE.md` describes.", "test -f two.txt"),
+    ]);
+    let found = found_with(&text, &missing(&["CHANGE.md"]));
+    let found: Vec<(Code, &str)> = found
+        .iter()
+        .filter(|found| matches!(found.code, P201 | P203 | P212))
+        .map(|found| (found.code, found.help.as_deref().unwrap_or_default()))
+        .collect();
+    let help =
+        "write the file before the run, mend the path, or let an earlier step's contract test for the file";
+    assert_eq!(found, [(P201, help), (P201, help)]);
+}

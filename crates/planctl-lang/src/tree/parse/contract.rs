@@ -1,7 +1,7 @@
 //! Reads contracts: the fence with the script, and the exit code it must give.
 
 use super::Reader;
-use super::field::{RawField, is_separator};
+use super::field::{self, RawField, is_separator};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::syntax::markdown::{Fence, LineKind};
 use crate::syntax::values;
@@ -140,6 +140,24 @@ impl Reader<'_> {
         self.push_in_step(drift);
     }
 
+    // A field as the last line of the fence is no command; further up it may be text that a command writes.
+    fn report_field_inside(&mut self, fence: &Fence, last: usize) {
+        let Some(span) = fence.content.get(last).copied() else { return };
+        let text = self.source.slice(span);
+        let Some(known) = field::line(text, span.start).and_then(|line| Field::of_step(&line.name.value))
+        else {
+            return;
+        };
+        let message = format!("`**{}:**` stands inside the fence, where commands stand", known.word());
+        let mut inside = Diagnostic::new(Code::P015, message).at(span, "a field stands below the fence");
+        if let Some(end) = self.fence_end(fence.opener).filter(|_| !self.is_seen(known)) {
+            let moved = inside.fix(self.source.whole_line(span.start), "", true);
+            inside = moved.fix(Span::at(end), format!("\n{}", text.trim()), true);
+        }
+        self.mark_unread(known);
+        self.push_in_step(inside.help("move it below the fence"));
+    }
+
     /// Returns the contract of a fence, and the exit code that stands inside as its last line.
     fn contract(&mut self, fence: &Fence) -> Option<(ContractTree, Option<Span>)> {
         if !matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash") {
@@ -185,6 +203,7 @@ impl Reader<'_> {
             inside = fence.content.get(last).copied();
             last = lines[..last].iter().rposition(|line| !is_blank(line))?;
         }
+        self.report_field_inside(fence, last);
         let command = lines[first..=last].join("\n");
         let kept = &fence.content[first..=last];
         let span = Span::new(kept.first()?.start, kept.last()?.end);

@@ -7,7 +7,7 @@ use crate::syntax::alike;
 use crate::syntax::source::Source;
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::Frontmatter;
+use crate::tree::{Field, Frontmatter};
 
 /// The statuses of a plan, in the order of its life.
 pub const STATUSES: [&str; 6] = ["draft", "verified", "approved", "in-progress", "done", "failed"];
@@ -304,8 +304,8 @@ impl Reader<'_> {
                 unknown = unknown.fix(key.span, known, near.is_some_and(|near| near.is_only));
                 format!("did you mean `{known}`?")
             }
-            None if did_you_mean(&key.value, ["budget", "priority", "context"]).is_some() => {
-                "budget, context and priority stand in the body: `**Budget:** max 200k tokens`".to_owned()
+            None if did_you_mean(&key.value, Field::OF_PLANS.map(Field::word)).is_some() => {
+                "the fields of the plan stand in the body: `**Budget:** max 200k tokens`".to_owned()
             }
             None => format!("the keys are {}", KEYS.map(|key| format!("`{key}`")).join(", ")),
         };

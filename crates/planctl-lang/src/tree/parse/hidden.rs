@@ -1,36 +1,29 @@
 //! Text of a step or of `## Flow` that nothing reads: beside all fields, or where Markdown has it as code or as a comment.
 
+use super::missed::{is_edge, meant};
 use super::{Reader, Section, field};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::markdown::{LineKind, belongs_to_plan};
 use crate::text::{Span, Spanned};
-use crate::tree::Field;
-
-/// A line that is meant to be a field, and is none.
-struct Meant {
-    field: Field,
-    /// How many bytes stand before its value.
-    until: usize,
-    message: String,
-    help: String,
-    is_bulleted: bool,
-}
+use crate::tree::{Field, Scope};
 
 impl Reader<'_> {
     pub(super) fn report_stray(&mut self, line: usize, span: Span) {
-        if let Some(meant) = meant_field(self.source.slice(span)) {
+        if is_edge(self.source.slice(span)) {
+            return self.report_edge(line, span);
+        }
+        let scope = if self.place == Section::Plan { Scope::Plan } else { Scope::Step };
+        if let Some(meant) = meant(self.source.slice(span), scope) {
             let at = Span::new(span.start, span.start + meant.until);
-            let is_free = !self.is_seen(meant.field);
+            let is_free = meant.is_mendable && !self.is_seen(meant.field);
             let is_needed = matches!(meant.field, Field::Target | Field::Task | Field::Contract);
             let hidden = Diagnostic::new(Code::P015, meant.message).at(span, "a field begins its line");
-            if meant.is_bulleted {
-                return self.push_in_step(hidden.help(meant.help).fix(at, "", is_free));
-            }
-            let hidden = hidden.level(Severity::Warning).help(meant.help);
+            let hidden = hidden.help(meant.help);
             let written = format!("**{}:** ", meant.field.word());
-            return self.push_in_step(match is_free {
-                true => hidden.fix(at, written, is_needed),
-                false => hidden,
+            return self.push_in_step(match (is_free, meant.is_behind) {
+                (false, _) => hidden,
+                (true, true) => hidden.fix(at, "", true),
+                (true, false) => hidden.fix(at, written, is_needed),
             });
         }
         let follows = line > 0 && self.last_stray == Some(line - 1);
@@ -108,36 +101,4 @@ impl Reader<'_> {
         let open = Diagnostic::new(Code::P015, message).level(level).at(self.source.words_span(first), "");
         self.found.push(open.help("close it with `-->`, or delete it"));
     }
-}
-
-// A known name behind a bullet, or with a colon but not in bold.
-fn meant_field(text: &str) -> Option<Meant> {
-    let inner = text.trim_start();
-    let bulleted = inner.strip_prefix(['-', '*', '+']).and_then(|rest| rest.strip_prefix(' '));
-    let rest = bulleted.map_or(inner, str::trim_start);
-    if bulleted.is_some()
-        && let Some(field) = field::line(rest, 0).and_then(|line| Field::of_step(&line.name.value))
-    {
-        return Some(Meant {
-            field,
-            until: text.len() - rest.len(),
-            message: format!("`**{}:**` stands behind a bullet, so it is not read", field.word()),
-            help: "delete the bullet".to_owned(),
-            is_bulleted: true,
-        });
-    }
-    let at = rest.find([':', '：'])?;
-    let colon = rest[at..].chars().next().map_or(1, char::len_utf8);
-    let emphasis = |c: char| matches!(c, '*' | '_' | '`');
-    let name = rest[..at].trim_matches(emphasis).trim().to_lowercase().replace([' ', '-'], "_");
-    let field = Field::of_step(&name).filter(|field| *field != Field::ExitCode)?;
-    let behind = &rest[at + colon..];
-    let value = behind.trim_start_matches(emphasis).trim_start();
-    Some(Meant {
-        field,
-        until: text.len() - value.len(),
-        message: format!("`{}` is not written as a field, so it is not read", rest[..at + colon].trim()),
-        help: format!("write `**{}:**`, if the field is meant", field.word()),
-        is_bulleted: false,
-    })
 }

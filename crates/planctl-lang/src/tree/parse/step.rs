@@ -253,6 +253,12 @@ impl Reader<'_> {
     }
 
     fn take_needs(&mut self, value: Spanned<String>) {
+        if value.value.ends_with(',') {
+            let message = "`**needs:**` ends with a comma, and is read up to the end of its line";
+            let cut = Diagnostic::new(Code::P015, message).at(value.span, "");
+            return self
+                .report_value(Field::Needs, cut.help("write all numbers on one line: `**needs:** 1, 2`"));
+        }
         let parts = value.value.split([',', ' ']).map(|part| part.trim().trim_start_matches('#'));
         let parts = parts.filter(|part| !part.is_empty() && !matches!(*part, "and" | "none"));
         let named: Option<Vec<StepNumber>> =

@@ -194,29 +194,18 @@ fn flow_line(
     let mut on = Spanned::new(On::Success, line.span);
     if let Some(at) = on_at {
         let word = part(at + 2, condition_at.unwrap_or(text.len()));
-        match on_named(&word.value.to_ascii_lowercase()) {
-            Some(known) => on = Spanned::new(known, word.span),
-            None => {
-                let words = ["success", "fail", "retry", "exhaust", "always"];
-                let message = format!("`{}` is not an outcome", escape(&word.value));
-                let refused = Diagnostic::new(Code::P303, message).at(word.span, "");
-                found.push(match nearest(&word.value, words) {
-                    Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
-                        word.span,
-                        near.word,
-                        near.is_only,
-                    ),
-                    None => refused.help(format!("the outcomes are {}", words.join(", "))),
-                });
-                return FlowLine::default();
-            }
-        }
+        let Some(known) = outcome(&word, found) else { return FlowLine::default() };
+        on = Spanned::new(known, word.span);
     }
     let mut condition = None;
     if let Some(at) = condition_at {
         let said = part(at + 2, text.len());
         if said.value.is_empty() {
             found.push(unread(line.span, "nothing follows `if`"));
+            return FlowLine::default();
+        }
+        if on_at.is_none() && on_named(&said.value.to_ascii_lowercase()).is_some() {
+            found.push(outcome_behind_if(&said, Span::new(start + at, said.span.end)));
             return FlowLine::default();
         }
         let Some(reading) = read_condition(source, &said, found) else { return FlowLine::default() };
@@ -246,6 +235,31 @@ fn flow_line(
         }
     }
     FlowLine { edges, condition }
+}
+
+// Reads the word behind `on`.
+fn outcome(word: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Option<On> {
+    let known = on_named(&word.value.to_ascii_lowercase());
+    if known.is_none() {
+        let words = ["success", "fail", "retry", "exhaust", "always"];
+        let message = format!("`{}` is not an outcome", escape(&word.value));
+        let refused = Diagnostic::new(Code::P303, message).at(word.span, "");
+        found.push(match nearest(&word.value, words) {
+            Some(near) => {
+                refused.help(format!("did you mean `{}`?", near.word)).fix(word.span, near.word, near.is_only)
+            }
+            None => refused.help(format!("the outcomes are {}", words.join(", "))),
+        });
+    }
+    known
+}
+
+// `if fail` would look for a value with that name.
+fn outcome_behind_if(said: &Spanned<String>, whole: Span) -> Diagnostic {
+    let message = format!("`if {}` asks for a value of that name, not for an outcome", escape(&said.value));
+    let written = format!("on {}", said.value.to_ascii_lowercase());
+    let refused = Diagnostic::new(Code::P303, message).at(whole, "");
+    refused.help(format!("did you mean `{written}`?")).fix(whole, written, true)
 }
 
 // Returns a line with blanks in place of its label, and the label. Quotes after `if` are those of the condition.
