@@ -27,6 +27,8 @@ mod outage;
 mod outputs;
 #[path = "store/plans.rs"]
 mod plans;
+#[path = "store/prune.rs"]
+mod prune;
 #[path = "store/queue.rs"]
 mod queue;
 #[path = "store/regressed.rs"]
