@@ -21,6 +21,8 @@ mod fences;
 mod golden;
 #[path = "store/group_commit.rs"]
 mod group_commit;
+#[path = "store/leases.rs"]
+mod leases;
 #[path = "store/outage.rs"]
 mod outage;
 #[path = "store/outputs.rs"]
