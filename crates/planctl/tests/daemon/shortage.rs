@@ -112,3 +112,13 @@ fn p12_a_database_without_memory_is_told_and_the_run_goes_on_once_there_is_some(
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();
 }
+
+#[test]
+fn a_state_directory_that_can_not_be_written_is_named_by_the_doctor() {
+    let place = Place::untouched();
+    let Some(disk) = SmallDisk::at(&place.path("state"), 1) else { return };
+    let mounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.0).status().unwrap();
+    assert!(mounted.success());
+    let said = place.planctl(&["doctor"]);
+    assert!(said.code == 1 && said.out.contains("state can't be written"), "{said:?}");
+}
