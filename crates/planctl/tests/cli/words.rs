@@ -206,6 +206,24 @@ fn p12_without_a_daemon_a_shortage_of_the_database_is_told_within_seconds() {
 }
 
 #[test]
+fn a_run_whose_plan_could_not_be_handed_in_is_taken_up_by_the_command_that_its_status_names() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+    assert_eq!(fixture.planctl(&["ls"]).code, 0);
+    fixture.sql(
+        "create function lacks() returns trigger language plpgsql as $$ begin \
+         raise exception 'out of memory' using errcode = '53200'; end $$; \
+         create trigger lacks before insert on history for each row execute function lacks()",
+    );
+    assert_eq!(fixture.planctl(&["run", "p.md", "--no-wait", "--exec", "true"]).code, 69);
+    fixture.sql("drop trigger lacks on history");
+    let said = fixture.planctl(&["status", "p-1"]);
+    assert!(said.out.contains("next: planctl run p.md\n"), "{said:?}");
+    let said = fixture.planctl(&["run", "p.md", "--approve", "--exec", "true"]);
+    assert!(said.code == 0 && said.out.contains("p-1 done"), "{said:?}");
+}
+
+#[test]
 fn row_98_without_a_terminal_a_confirmation_is_not_asked_for_but_refused() {
     let fixture = Fixture::new();
     let said =
