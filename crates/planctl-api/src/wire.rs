@@ -51,7 +51,10 @@ pub use attempts::{
 pub use audit::{AuditView, AuditedRun, AuditedStep};
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use bundle::{BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun};
-pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, PageLink, TroubleView};
+pub use daemon::{
+    DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, PageLink, ScarceResource, ShortageView,
+    TroubleView,
+};
 pub use decisions::{DecisionLine, DecisionLog};
 pub use edits::{PlanEditCheck, PlanEditFinding, PlanEditView, PlanFindings};
 pub use evidence::{

@@ -18,7 +18,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::error::{
-    Failure, StoreError, classify, ends_the_session, is_of_tls, needs_another_session, words_of_full_disk,
+    Failure, Resource, StoreError, classify, ends_the_session, is_of_tls, lacked_resource,
+    needs_another_session, words_of,
 };
 use crate::mutex::lock;
 use crate::settings::Settings;
@@ -49,13 +50,17 @@ pub(crate) struct Connections {
     permits: Arc<Semaphore>,
     /// How often one was acquired.
     acquired: AtomicU64,
-    full_disk: Mutex<Option<FullDisk>>,
+    shortage: Mutex<Option<Shortage>>,
+    /// Why no connection could be opened, until one is.
+    unopened: Mutex<Option<String>>,
 }
 
-/// A full disk of the server, as a statement met it.
+/// A resource that the server lacked, as a statement met it.
 #[derive(Clone)]
-pub(crate) struct FullDisk {
-    /// When the last one met it.
+pub(crate) struct Shortage {
+    /// The resource.
+    pub(crate) of: Resource,
+    /// When the last statement met it.
     pub(crate) met_at: Instant,
     /// The server's words.
     pub(crate) words: String,
@@ -93,7 +98,8 @@ impl Connections {
             waiting: Mutex::default(),
             permits,
             acquired: AtomicU64::new(0),
-            full_disk: Mutex::default(),
+            shortage: Mutex::default(),
+            unopened: Mutex::default(),
         }
     }
 
@@ -156,13 +162,18 @@ impl Connections {
         self.acquired.load(Ordering::Relaxed)
     }
 
-    /// Returns what was met of a full disk, until that is forgotten.
-    pub(crate) fn full_disk(&self) -> Option<FullDisk> {
-        lock(&self.full_disk).clone()
+    /// Returns the shortage that was met last, until it is forgotten.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        lock(&self.shortage).clone()
     }
 
-    pub(crate) fn forget_full_disk(&self) {
-        *lock(&self.full_disk) = None;
+    pub(crate) fn forget_shortage(&self) {
+        *lock(&self.shortage) = None;
+    }
+
+    /// Returns why the last try to open a connection failed; `None` where it did not.
+    pub(crate) fn unopened(&self) -> Option<String> {
+        lock(&self.unopened).clone()
     }
 
     /// Returns an idle connection; `None` where none comes back before another one is worth its cost.
@@ -187,6 +198,15 @@ impl Connections {
     }
 
     async fn open(&self) -> Result<PgConnection, Opening> {
+        let opened = self.open_unnoted().await;
+        *lock(&self.unopened) = match &opened {
+            Err(Opening::Failed(error)) => Some(words_of(error)),
+            Err(Opening::TooOld(_)) | Ok(_) => None,
+        };
+        opened
+    }
+
+    async fn open_unnoted(&self) -> Result<PgConnection, Opening> {
         use sqlx::Row;
         let began = Instant::now();
         let connecting = async {
@@ -252,8 +272,11 @@ impl PooledConnection<'_> {
             }
             Err(_) => false,
         };
-        if let Some(words) = result.as_ref().err().and_then(words_of_full_disk) {
-            *lock(&self.home.full_disk) = Some(FullDisk { met_at: Instant::now(), words });
+        if let Err(error) = &result
+            && let Some(of) = lacked_resource(error)
+        {
+            let shortage = Shortage { of, met_at: Instant::now(), words: words_of(error) };
+            *lock(&self.home.shortage) = Some(shortage);
         }
         if is_sound && let Some(connection) = self.connection.take() {
             self.home.put_back(connection);

@@ -7,8 +7,9 @@ use sqlx::postgres::{PgDatabaseError, PgSeverity};
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database did not answer until the deadline of the settings; the same call may succeed later.
-    #[error("reach the database in time")]
+    /// The database did not answer until the deadline of the settings, or had no resources for an answer; the same call may succeed
+    /// later.
+    #[error("{}", unavailable(.source))]
     Unavailable {
         /// The last error of the database.
         #[source]
@@ -21,7 +22,7 @@ pub enum StoreError {
         run: RunId,
     },
     /// The database answers and says no: a wrong password, a missing database or right. Trying again is useless.
-    #[error("use the database: {source}")]
+    #[error("use the database: {}", words_of(.source))]
     Denied {
         /// The error of the database.
         #[source]
@@ -142,6 +143,11 @@ impl StoreError {
         matches!(self, StoreError::Unavailable { .. } | StoreError::Contended { .. })
     }
 
+    /// Says that the server lets no further session in.
+    pub fn is_too_many_connections(&self) -> bool {
+        matches!(self, StoreError::Unavailable { source } if is_too_many_connections(source))
+    }
+
     /// Says that an address of a database does not read.
     pub fn from_configuration(source: sqlx::Error) -> StoreError {
         StoreError::Denied { source }
@@ -196,7 +202,19 @@ pub(crate) enum Failure {
     Defect,
 }
 
-const DISK_FULL: &str = "53100";
+/// A resource that the database server runs out of while it goes on answering whatever needs none of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resource {
+    /// Room on its disk.
+    Disk,
+    /// Memory, its own or the shared one.
+    Memory,
+    /// Something that a setting of the server limits, such as the size of temporary files.
+    Limit,
+}
+
+/// No further session is let in: the server, the database or the role has as many as it may.
+const TOO_MANY_CONNECTIONS: &str = "53300";
 
 pub(crate) fn classify(error: &sqlx::Error) -> Failure {
     if let sqlx::Error::Database(database) = error {
@@ -255,9 +273,44 @@ fn classify_code(code: &str) -> Failure {
     }
 }
 
-/// Returns the server's words where its disk had no room for a statement. It may answer others meanwhile.
-pub(crate) fn words_of_full_disk(error: &sqlx::Error) -> Option<String> {
-    has_code(error, DISK_FULL).then(|| error.as_database_error().map(|error| error.message().to_owned()))?
+/// Returns what the server lacked for a statement. It may answer others meanwhile.
+pub(crate) fn lacked_resource(error: &sqlx::Error) -> Option<Resource> {
+    match error.as_database_error()?.code()?.as_ref() {
+        TOO_MANY_CONNECTIONS => None,
+        "53100" => Some(Resource::Disk),
+        "53200" => Some(Resource::Memory),
+        code => code.starts_with("53").then_some(Resource::Limit),
+    }
+}
+
+/// Returns the words that a person can use: those of the server, without the place in its source.
+pub(crate) fn words_of(error: &sqlx::Error) -> String {
+    if let sqlx::Error::Database(error) = error {
+        error.message().to_owned()
+    } else if let sqlx::Error::Io(error) = error {
+        error.to_string()
+    } else if matches!(error, sqlx::Error::PoolTimedOut) {
+        "it does not answer".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+fn unavailable(source: &sqlx::Error) -> String {
+    let words = words_of(source);
+    match lacked_resource(source) {
+        Some(Resource::Disk) => format!("use the database, its disk is full: {words}"),
+        Some(Resource::Memory) => format!("use the database, it is out of memory: {words}"),
+        Some(Resource::Limit) => format!("use the database, it has reached a limit of its settings: {words}"),
+        None if is_too_many_connections(source) => {
+            format!("connect to the database, it takes no more connections: {words}")
+        }
+        None => format!("reach the database in time: {words}"),
+    }
+}
+
+fn is_too_many_connections(error: &sqlx::Error) -> bool {
+    has_code(error, TOO_MANY_CONNECTIONS)
 }
 
 /// Says that the same statement may do in a new session: this one's prepared statements no longer fit, as after a migration
@@ -272,7 +325,7 @@ impl From<sqlx::Error> for StoreError {
             Failure::Outage | Failure::Retryable => StoreError::Unavailable { source },
             Failure::Denied => StoreError::Denied { source },
             Failure::Defect if has_code(&source, "PL004") => StoreError::VotedMeanwhile,
-            Failure::Defect => StoreError::corrupt(source.to_string()),
+            Failure::Defect => StoreError::corrupt(words_of(&source)),
         }
     }
 }

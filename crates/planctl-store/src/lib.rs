@@ -67,7 +67,7 @@ pub use days::{DayNews, DayRaise, DayRow};
 pub use draft_asks::{DraftAnswer, DraftAsk, DraftAskRow, NewDraftAnswer, NewDraftAsk, NewDraftAsks};
 pub use draft_records::{DraftRecord, NewDraftRecord};
 pub use effects::WORK_GRACE;
-pub use error::{StoreError, Unread};
+pub use error::{Resource, StoreError, Unread};
 pub use history::{HistoryLine, Input, Said, UsageSums};
 pub use holder::{Holder, NextClaim, ServedRole};
 pub use leases::{Leased, Renewal};

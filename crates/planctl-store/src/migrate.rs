@@ -42,6 +42,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (39, "counts", include_str!("../../../migrations/0039_counts.sql")),
     (40, "left_at", include_str!("../../../migrations/0040_left_at.sql")),
     (41, "revoked", include_str!("../../../migrations/0041_revoked.sql")),
+    (42, "prune", include_str!("../../../migrations/0042_prune.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

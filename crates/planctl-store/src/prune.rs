@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use sqlx::Row;
+use uuid::Uuid;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
@@ -13,7 +14,7 @@ use crate::outputs::UNPROVEN_FOR;
 use crate::rows::micros;
 use crate::store::Store;
 
-pub(crate) const PRUNE: &str = "select planctl_prune_1($1, $2) as gone";
+pub(crate) const PRUNE: &str = "select gone, last from planctl_prune_2($1, $2, $3)";
 pub(crate) const PRUNE_DRAFTS: &str = "select planctl_prune_drafts_2($1) as gone";
 pub(crate) const TO_PRUNE: &str = "select count(*) as runs from runs where ended_at < clock_timestamp() - $1::bigint * interval '1 microsecond'";
 
@@ -30,7 +31,7 @@ pub(crate) const PRUNE_OUTPUTS: &str = "with naming as ( \
      and o.created_at < clock_timestamp() - $2::bigint * interval '1 microsecond' and o.digest not in ( \
        select m[1] from naming n cross join lateral regexp_matches(n.text, 'sha256:[0-9a-f]{64}', 'g') m where m[1] = any($1))";
 
-/// How many runs go in one transaction.
+/// How many runs are looked at in one transaction.
 const AT_ONCE: i32 = 50;
 
 impl Store {
@@ -55,14 +56,16 @@ impl Store {
         let rows = repeated!(self, connection => sqlx::query(OUTPUTS_TO_PRUNE).bind(span).fetch_all(&mut *connection))?;
         let named = rows.iter().map(|row| row.try_get("digest")).collect::<Result<Vec<String>, _>>()?;
         let mut removed = 0;
+        let mut after = None;
         loop {
             let row = repeated!(self, connection => sqlx::query(PRUNE)
                 .bind(span)
                 .bind(AT_ONCE)
+                .bind(after)
                 .fetch_one(&mut *connection))?;
-            let gone = u64::try_from(row.try_get::<i64, _>("gone")?).unwrap_or(0);
-            removed += gone;
-            if gone == 0 {
+            removed += u64::try_from(row.try_get::<i64, _>("gone")?).unwrap_or(0);
+            after = row.try_get::<Option<Uuid>, _>("last")?;
+            if after.is_none() {
                 break;
             }
         }

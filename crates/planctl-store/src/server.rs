@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::Row;
 
 use crate::connections::repeated;
-use crate::error::{StoreError, words_of_full_disk};
+use crate::error::{Resource, StoreError, lacked_resource};
 use crate::migrate;
 use crate::store::Store;
 
@@ -21,7 +21,7 @@ pub(crate) const SERVER_FACTS: &str = "select current_setting('server_version') 
 pub(crate) const NEEDS_ROOM: &str =
     "select set_config('work_mem', '64kB', true); select count(*) from generate_series(1, 200000)";
 
-/// A statement that a full disk keeps back is tried again sooner than this, and meets it again.
+/// A statement that a shortage keeps back is tried again sooner than this, and meets it again.
 const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// The version and settings of the database.
@@ -44,21 +44,27 @@ pub struct ServerFacts {
 }
 
 impl Store {
-    /// Returns the server's words where its disk is full: a statement met that since the last call, and nothing says that there is
-    /// room again. The server answers what needs none all the same.
-    pub async fn full_disk(&self) -> Option<String> {
-        let met = self.connections().full_disk()?;
-        if met.met_at.elapsed() < TRIED_AGAIN_WITHIN || self.lacks_room().await {
-            return Some(met.words);
+    /// Returns the resource that the server lacks, with its words: a statement met that since the last call, and nothing says that
+    /// there is enough again. The server answers whatever needs none of it all the same.
+    pub async fn shortage(&self) -> Option<(Resource, String)> {
+        let met = self.connections().shortage()?;
+        let lasts = met.met_at.elapsed() < TRIED_AGAIN_WITHIN;
+        if lasts || (met.of == Resource::Disk && self.lacks_room().await) {
+            return Some((met.of, met.words));
         }
-        self.connections().forget_full_disk();
+        self.connections().forget_shortage();
         None
+    }
+
+    /// Returns why no connection can be opened, in the words of the server or the system; `None` where the last one could.
+    pub fn connection_refusal(&self) -> Option<String> {
+        self.connections().unopened()
     }
 
     async fn lacks_room(&self) -> bool {
         let Ok(mut connection) = self.connections().acquire().await else { return false };
         let result = sqlx::raw_sql(NEEDS_ROOM).execute(&mut *connection).await;
-        connection.recycle(result).is_err_and(|error| words_of_full_disk(&error).is_some())
+        connection.recycle(result).is_err_and(|error| lacked_resource(&error).is_some())
     }
 
     /// Returns how the database is.

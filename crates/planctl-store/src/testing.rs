@@ -149,7 +149,7 @@ impl TestCluster {
     {
         let name = format!("t_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         match self.copy_template(&name, &template_name(template), migrate).await {
-            Ok(()) => TestDatabase { admin: self.admin_options(), name },
+            Ok(()) => TestDatabase { admin: self.admin_options(), name, proxy_port: None },
             Err(error) => panic!("could not make a database from the template {template}: {error}"),
         }
     }
@@ -242,6 +242,7 @@ pub fn commits_queued(store: &crate::Store) -> usize {
 pub struct TestDatabase {
     admin: PgConnectOptions,
     name: String,
+    proxy_port: Option<u16>,
 }
 
 impl TestDatabase {
@@ -265,7 +266,18 @@ impl TestDatabase {
 
     /// Returns what sqlx needs to connect to it.
     pub fn connect_options(&self) -> PgConnectOptions {
-        self.admin.clone().database(&self.name)
+        let Some(port) = self.proxy_port else { return self.admin.clone().database(&self.name) };
+        PgConnectOptions::new_without_pgpass()
+            .host("127.0.0.1")
+            .port(port)
+            .username(self.admin.get_username())
+            .database(&self.name)
+            .ssl_mode(sqlx::postgres::PgSslMode::Disable)
+    }
+
+    /// Has those who connect to it from now on go through a proxy, which listens on this port of the loopback.
+    pub fn go_through(&mut self, proxy_port: u16) {
+        self.proxy_port = Some(proxy_port);
     }
 
     /// Returns its address, for programs that are given one.

@@ -21,12 +21,16 @@ mod fences;
 mod golden;
 #[path = "store/group_commit.rs"]
 mod group_commit;
+#[path = "store/leases.rs"]
+mod leases;
 #[path = "store/outage.rs"]
 mod outage;
 #[path = "store/outputs.rs"]
 mod outputs;
 #[path = "store/plans.rs"]
 mod plans;
+#[path = "store/prune.rs"]
+mod prune;
 #[path = "store/queue.rs"]
 mod queue;
 #[path = "store/regressed.rs"]

@@ -195,7 +195,7 @@ fn log(verbose: u8, command: &Command) -> WorkerGuard {
     let default = match verbose {
         // Nobody else tells what a daemon does.
         0 if daemon.is_some() => {
-            "planctl=info,planctl_server=info,planctl_store=info,planctl_harness=info,warn"
+            "planctl=info,planctl_server=info,planctl_store=info,planctl_harness=info,sqlx=error,warn"
         }
         0 if matches!(command, Command::Dev { .. }) => "planctl=warn,planctl_server=warn,error",
         0 => "error",

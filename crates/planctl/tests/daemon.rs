@@ -21,8 +21,8 @@ mod defect;
 #[path = "daemon/outage.rs"]
 mod outage;
 
-#[path = "daemon/full_disk.rs"]
-mod full_disk;
+#[path = "daemon/shortage.rs"]
+mod shortage;
 
 #[path = "daemon/idle.rs"]
 mod idle;

@@ -49,6 +49,39 @@ pub struct DaemonView {
     pub service: Option<ServiceView>,
 }
 
+/// A resource that the database has run out of.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ShortageView {
+    /// The resource.
+    pub of: ScarceResource,
+    /// Since when.
+    pub since: String,
+}
+
+/// A resource of the database server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScarceResource {
+    /// Room on its disk.
+    Disk,
+    /// Memory.
+    Memory,
+    /// Something that a setting of the server limits.
+    Limit,
+}
+
+impl ScarceResource {
+    /// Returns the sentence that people read.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            ScarceResource::Disk => "the disk of the database is full",
+            ScarceResource::Memory => "the database is out of memory",
+            ScarceResource::Limit => "the database has reached a limit of its settings",
+        }
+    }
+}
+
 /// How a daemon is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -61,8 +94,8 @@ pub struct DaemonHealthView {
     pub started_at: String,
     /// Since when the database is away, where it is.
     pub database_away_since: Option<String>,
-    /// Since when the disk of the database has no room, so that nothing is recorded.
-    pub database_full_since: Option<String>,
+    /// The resource that the database lacks, where it lacks one: it answers what it has, and records nothing.
+    pub database_shortage: Option<ShortageView>,
     /// Agents that it minds.
     pub agents_at_work: u32,
     /// Contracts that it runs.

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::capacity::{HeldBytes, StrangerSlot};
-use super::outage::{full_disk_problem, refuse_while_away};
+use super::outage::{refuse_while_away, shortage_met};
 use super::problem::{of_store, response_of};
 use super::routes::Route;
 use super::{ApiState, Call};
@@ -254,7 +254,7 @@ async fn handle_request(
     // A request that has begun goes on; a repetition under its key finds what came of it.
     tokio::select! {
         answered = api.to_its_end(work) => answered,
-        full = full_disk_problem(api) => Err(full),
+        short = shortage_met(api) => Err(short),
     }
 }
 
@@ -524,7 +524,7 @@ async fn run_idempotently(mut call: Call, route: &str, body: &Bytes) -> Result<R
     // A request that has not begun is not begun later, when its caller has been refused.
     let begun = tokio::select! {
         begun = store.begin_request(&request) => begun.map_err(of_store)?,
-        full = full_disk_problem(&api) => return Err(full),
+        short = shortage_met(&api) => return Err(short),
     };
     let turn = match begun {
         Begun::Fresh(turn) => turn,

@@ -57,8 +57,12 @@ pub(super) fn of_store(error: StoreError) -> Problem {
     use StoreError as Error;
     let message = format!("could not {error}");
     match error {
-        Error::Unavailable { source } => {
-            Problem::new(Code::DatabaseUnavailable, format!("{message}: {source}")).next(Next::ShowDatabase)
+        Error::Unavailable { .. } if error.is_too_many_connections() => {
+            Problem::new(Code::DatabaseUnavailable, message)
+                .help("end other sessions of it, or raise max_connections of Postgres (or the limit of its database or role)")
+        }
+        Error::Unavailable { .. } => {
+            Problem::new(Code::DatabaseUnavailable, message).next(Next::ShowDatabase)
         }
         Error::Contended { .. } => Problem::new(Code::DatabaseUnavailable, message),
         Error::NewerSchema { .. } => Problem::new(Code::DatabaseUnavailable, message)

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planctl_engine::Timestamp;
-use planctl_store::{StoreError, Unread};
+use planctl_store::{Resource, StoreError, Unread};
 use tokio::time::Instant;
 
 use crate::clock;
 use crate::mutex::lock;
 use crate::node::services::ServiceError;
-use planctl_api::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
+use planctl_api::wire::{
+    DaemonHealthView, DaemonState, LoopView, ScarceResource, ShortageView, TroubleView, moment,
+};
 
 /// A loop that has not begun a turn for this long, while the database answers, stands still.
 const STANDS_STILL_AFTER: Duration = Duration::from_secs(60);
@@ -58,8 +60,10 @@ pub enum Database {
         /// Since when.
         since: Timestamp,
     },
-    /// It answers, and its disk has no room for anything more.
-    Full {
+    /// It answers, and lacks a resource without which it records nothing.
+    Short {
+        /// The resource.
+        of: ScarceResource,
         /// Since when.
         since: Timestamp,
     },
@@ -120,7 +124,7 @@ impl Health {
             (Stage::Starting, _) => DaemonState::Starting,
             (Stage::Stopping, _) => DaemonState::Stopping,
             (Stage::Running, Database::Up) => DaemonState::Running,
-            (Stage::Running, Database::Away { .. } | Database::Full { .. }) => DaemonState::Degraded,
+            (Stage::Running, Database::Away { .. } | Database::Short { .. }) => DaemonState::Degraded,
         };
         let at_work = |what| u32::try_from(inner.at_work.get(what).copied().unwrap_or(0)).unwrap_or(u32::MAX);
         DaemonHealthView {
@@ -128,12 +132,12 @@ impl Health {
             is_alive,
             started_at: moment(inner.started_at),
             database_away_since: match inner.database {
-                Database::Up | Database::Full { .. } => None,
+                Database::Up | Database::Short { .. } => None,
                 Database::Away { since } => Some(moment(since)),
             },
-            database_full_since: match inner.database {
+            database_shortage: match inner.database {
                 Database::Up | Database::Away { .. } => None,
-                Database::Full { since } => Some(moment(since)),
+                Database::Short { of, since } => Some(ShortageView { of, since: moment(since) }),
             },
             agents_at_work: at_work("agents"),
             gates_at_work: at_work("gates"),
@@ -168,7 +172,7 @@ impl Health {
         lock(&self.inner).turns.insert(name, clock::instant());
     }
 
-    /// Notes an error of a loop. The loop that watches the database reports an outage or a full disk once, so they are left out
+    /// Notes an error of a loop. The loop that watches the database reports an outage or a shortage once, so they are left out
     /// here.
     pub(crate) fn record_error(&self, what: &'static str, error: &ServiceError) {
         if matches!(error, ServiceError::Store(error) if error.is_retryable()) {
@@ -205,11 +209,11 @@ impl Health {
 
     pub(crate) fn set_database_up(&self) {
         let mut inner = lock(&self.inner);
-        let (Database::Away { since } | Database::Full { since }) = inner.database else { return };
+        let (Database::Away { since } | Database::Short { since, .. }) = inner.database else { return };
         let seconds = (clock::now().as_micros() - since.as_micros()) / 1_000_000;
         match inner.database {
-            Database::Full { .. } => {
-                tracing::info!("the database's disk has room again after {seconds} s; going on")
+            Database::Short { .. } => {
+                tracing::info!("the database records again after {seconds} s; going on")
             }
             Database::Up | Database::Away { .. } => {
                 tracing::info!("the database is back after {seconds} s; going on")
@@ -238,13 +242,14 @@ impl Health {
         }
     }
 
-    pub(crate) fn set_database_full(&self, why: &str) {
+    pub(crate) fn set_database_short(&self, of: Resource, why: &str) {
+        let of = scarce(of);
         let mut inner = lock(&self.inner);
-        if !matches!(inner.database, Database::Full { .. }) {
+        if !matches!(inner.database, Database::Short { of: known, .. } if known == of) {
             let now = clock::now();
-            inner.database = Database::Full { since: now };
-            inner.last_error = Some((now, format!("the disk of the database is full: {why}")));
-            tracing::warn!("the disk of the database is full, what is under way waits for room: {why}");
+            inner.database = Database::Short { of, since: now };
+            inner.last_error = Some((now, format!("{}: {why}", of.sentence())));
+            tracing::warn!("{}, what is under way waits: {why}", of.sentence());
         }
     }
 
@@ -275,6 +280,15 @@ impl Drop for AtWork {
     }
 }
 
+/// Returns the resource as the API names it.
+pub(crate) fn scarce(of: Resource) -> ScarceResource {
+    match of {
+        Resource::Disk => ScarceResource::Disk,
+        Resource::Memory => ScarceResource::Memory,
+        Resource::Limit => ScarceResource::Limit,
+    }
+}
+
 /// Says that no later try can succeed: another planctl has changed the schema, or the database is another one.
 pub fn is_final(error: &StoreError) -> bool {
     matches!(
@@ -292,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_stands_still_is_told_unless_the_database_is_away_or_full() {
+    fn a_loop_that_stands_still_is_told_unless_the_database_is_away_or_short_of_something() {
         let health = Health::default();
         health.set_running();
         health.record_turn("gates");
@@ -302,10 +316,10 @@ mod tests {
         health.set_database_away("connection refused");
         assert!(health.is_alive_at(later) && !health.is_ready());
         assert_eq!(health.view().state, DaemonState::Degraded);
-        health.set_database_full("could not extend file");
+        health.set_database_short(Resource::Disk, "could not extend file");
         assert!(health.is_alive_at(later) && !health.is_ready());
         assert_eq!(health.view().state, DaemonState::Degraded);
-        assert!(health.view().database_full_since.is_some());
+        assert!(health.view().database_shortage.is_some_and(|shortage| shortage.of == ScarceResource::Disk));
         health.set_database_up();
         assert!(health.is_alive() && health.is_ready());
         assert!(!health.is_alive_at(clock::instant() + STANDS_STILL_AFTER));

@@ -14,8 +14,9 @@ pub(crate) fn is_ready() {
 pub(crate) fn is_alive(health: &Health) {
     let view = health.view();
     let status = match view.state {
-        DaemonState::Degraded if view.database_full_since.is_some() => "the disk of the database is full",
-        DaemonState::Degraded => "the database is away",
+        DaemonState::Degraded => {
+            view.database_shortage.map_or("the database is away", |shortage| shortage.of.sentence())
+        }
         DaemonState::Starting | DaemonState::Running | DaemonState::Stopping => "running",
     };
     notify(&[NotifyState::Watchdog, NotifyState::Status(status)]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use planctl_engine::{End, RunStatus};
-use planctl_store::{Settings, Store, StoreError};
+use planctl_store::{Resource, Settings, Store, StoreError};
 use sqlx::Executor as _;
 use sqlx::postgres::PgConnectOptions;
 
@@ -33,22 +33,29 @@ async fn p12_terminated_backends_are_replaced_and_the_run_goes_on() {
     world.assert_sound(run.id).await;
 }
 
-/// A table takes no row in, as where its disk is full; what needs no room is answered.
 #[tokio::test]
 async fn p12_a_full_disk_is_known_by_what_it_keeps_back_until_there_is_room() {
+    a_shortage_is_known_until_it_is_over("53100", Resource::Disk).await;
+}
+
+#[tokio::test]
+async fn p12_a_server_without_memory_is_known_by_what_it_keeps_back_until_there_is_some() {
+    a_shortage_is_known_until_it_is_over("53200", Resource::Memory).await;
+}
+
+/// A table takes no row in; what needs nothing of the resource is answered.
+async fn a_shortage_is_known_until_it_is_over(code: &str, of: Resource) {
     let world = world(1).await;
     let run = world.begun().await;
     let work = world.claim(run.id, "me").await.unwrap();
     let mut aside = world.aside().await;
-    aside
-        .execute(
-            "create function full_disk() returns trigger language plpgsql as $$ begin \
-               raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$; \
-             create trigger full_disk before insert on history for each row execute function full_disk()",
-        )
-        .await
-        .unwrap();
-    assert_eq!(world.store.full_disk().await, None, "nothing has met it");
+    let lacks = format!(
+        "create function lacks() returns trigger language plpgsql as $$ begin \
+           raise exception 'the words of the server' using errcode = '{code}'; end $$; \
+         create trigger lacks before insert on history for each row execute function lacks()"
+    );
+    aside.execute(sqlx::AssertSqlSafe(lacks)).await.unwrap();
+    assert_eq!(world.store.shortage().await, None, "nothing has met it");
     let store = world.store.clone();
     let applying = tokio::spawn(async move {
         store
@@ -56,15 +63,26 @@ async fn p12_a_full_disk_is_known_by_what_it_keeps_back_until_there_is_room() {
             .await
             .map(|applied| applied.duplicate)
     });
-    await_that(async || {
-        let words = world.store.full_disk().await;
-        words.is_some_and(|words| words == "could not extend file: No space left on device")
-    })
-    .await;
-    aside.execute("drop trigger full_disk on history").await.unwrap();
-    assert!(!applying.await.unwrap().unwrap(), "it was applied once there was room");
-    await_that(async || world.store.full_disk().await.is_none()).await;
+    await_that(async || world.store.shortage().await == Some((of, "the words of the server".to_owned())))
+        .await;
+    aside.execute("drop trigger lacks on history").await.unwrap();
+    assert!(!applying.await.unwrap().unwrap(), "it was applied once there was enough");
+    await_that(async || world.store.shortage().await.is_none()).await;
     world.assert_sound(run.id).await;
+}
+
+/// Of a superuser the server counts no connections, so planctl's own role connects.
+#[tokio::test]
+async fn p12_a_server_that_lets_no_session_in_is_named_as_that() {
+    let world = world(1).await;
+    let limit = format!("alter database {} connection limit 0", world.database.name());
+    world.aside().await.execute(sqlx::AssertSqlSafe(limit)).await.unwrap();
+    let options = world.database.connect_options().username("planctl_app");
+    let settings = Settings { connect_deadline: Duration::ZERO, ..Settings::default() };
+    let Err(error) = Store::connect(options, settings).await else { panic!("it was let in") };
+    assert!(error.is_too_many_connections(), "{error:?}");
+    let words = "connect to the database, it takes no more connections: too many connections for database";
+    assert!(error.to_string().starts_with(words), "{error}");
 }
 
 /// The trigger ends the backend from within the statement, after it has written and before it commits.

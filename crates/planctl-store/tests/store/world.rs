@@ -12,8 +12,11 @@ use planctl_engine::{
 use planctl_store::testing::{TestCluster, TestDatabase};
 use planctl_store::{
     Applied, Claim, ClaimLane, Claimed, Holder, NewRevision, NewRun, NextClaim, Plan, PlanStatus, Proof,
-    RequestId, RunRow, Settings, Store, StoreError, WorkspaceId,
+    RequestId, RunRow, STATEMENTS, Settings, Store, StoreError, WorkspaceId,
 };
+
+#[path = "rewriting.rs"]
+mod rewriting;
 
 pub const HOST: &str = "host-a";
 
@@ -125,8 +128,8 @@ pub fn contract() -> Contract {
     }
 }
 
-/// Names a check that the database is to do without: the function that has it, the check and what stands in its place, with U+001F
-/// between them; without a function, a statement that drops an index or a trigger.
+/// Names a check to do without: the function of the database or the statement of the store that has it, the check and what stands in
+/// its place, with U+001F between them; without a function, a statement that drops an index or a trigger.
 pub const REMOVED_CHECK: &str = "PLANCTL_TEST_REMOVED_CHECK";
 
 pub async fn database() -> TestDatabase {
@@ -134,6 +137,15 @@ pub async fn database() -> TestDatabase {
     let Ok(removed) = std::env::var(REMOVED_CHECK) else {
         return TestCluster::shared().migrated_database().await;
     };
+    if let [of, check, instead] = removed.split('\u{1f}').collect::<Vec<_>>()[..]
+        && let Some((_, statement)) = STATEMENTS.iter().find(|(name, _)| *name == of)
+    {
+        let without = statement.replace(check, instead);
+        assert_ne!(without, *statement, "the function has no {check}");
+        let mut database = TestCluster::shared().migrated_database().await;
+        database.go_through(rewriting::listen(&database.connect_options(), statement, without).await);
+        return database;
+    }
     TestCluster::shared()
         .fresh_database(&format!("{}{removed}", Store::schema_fingerprint()), async |options| {
             let store = Store::connect(options.clone(), Settings::default()).await?;

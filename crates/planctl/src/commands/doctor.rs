@@ -8,6 +8,8 @@ use planctl_engine::Tier;
 use planctl_harness::{KnownAgent, NamedAgent, PATH_DEFAULT, Primitive, Spawner, find_program};
 use planctl_server::agent_check::{check_program, installed_agents};
 use planctl_server::database;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use planctl_api::wire::{DoctorView, Health, HealthView as Finding};
 
@@ -104,6 +106,11 @@ fn state_dir(context: &Context) -> Finding {
         Ok(path) => path,
         Err(failure) => return bad_finding("state", &failure),
     };
+    if let Err(error @ (Errno::ACCESS | Errno::ROFS)) = access(&path, Access::WRITE_OK | Access::EXEC_OK) {
+        let found = format!("{} can't be written: {error}", path.display());
+        let help = "set PLANCTL_STATE_DIR to a directory that this user may write to";
+        return Finding { health: Health::Problem, help: Some(help.to_owned()), ..good("state", found) };
+    }
     match daemon::refuse_long(&path) {
         Ok(()) => good_finding("state", path.display().to_string()),
         Err(failure) => Finding { health: Health::Warning, ..bad_finding("state", &failure) },

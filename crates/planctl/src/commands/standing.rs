@@ -54,6 +54,10 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
             Some(format!("planctl resume {run}"))
         }
         RunState::Failed => Some(lines(&[format!("planctl logs {run}"), format!("planctl resume {run}")])),
+        // Its process ended, or the database failed, before the plan was handed in: the same command takes the run up.
+        RunState::AwaitingApproval if view.waiting_on.is_none() => {
+            Some(format!("planctl run {}", next::plan_word(&view.plan, &view.workspace)))
+        }
         RunState::AwaitingApproval | RunState::Waiting => {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
             Some(format!("planctl approvals show {id}"))

@@ -183,20 +183,44 @@ fn p_28_a34_nothing_is_decided_inside_a_worker() {
 }
 
 #[test]
-fn p12_without_a_daemon_a_full_disk_of_the_database_is_told_within_seconds() {
+fn p12_without_a_daemon_a_shortage_of_the_database_is_told_within_seconds() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
     assert_eq!(fixture.planctl(&["run", "p.md", "--no-wait", "--exec", "true"]).code, 3);
+    for (code, sentence) in [
+        ("53100", "the disk of the database is full"),
+        ("53200", "the database is out of memory"),
+        ("53400", "the database has reached a limit of its settings"),
+    ] {
+        fixture.sql(&format!(
+            "create or replace function lacks() returns trigger language plpgsql as $$ begin \
+             raise exception 'the words of the server' using errcode = '{code}'; end $$; \
+             create or replace trigger lacks before insert on history for each row execute function lacks()"
+        ));
+        let asked = std::time::Instant::now();
+        let said = fixture.planctl(&["cancel", "p-1"]);
+        assert!(said.code == 69 && said.err.contains(sentence), "{said:?}");
+        // A statement is tried for 60 s.
+        assert!(asked.elapsed().as_secs() < 30, "{said:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_plan_could_not_be_handed_in_is_taken_up_by_the_command_that_its_status_names() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+    assert_eq!(fixture.planctl(&["ls"]).code, 0);
     fixture.sql(
-        "create function full_disk() returns trigger language plpgsql as $$ begin \
-         raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$; \
-         create trigger full_disk before insert on history for each row execute function full_disk()",
+        "create function lacks() returns trigger language plpgsql as $$ begin \
+         raise exception 'out of memory' using errcode = '53200'; end $$; \
+         create trigger lacks before insert on history for each row execute function lacks()",
     );
-    let asked = std::time::Instant::now();
-    let said = fixture.planctl(&["cancel", "p-1"]);
-    assert!(said.code == 69 && said.err.contains("the disk of the database is full"), "{said:?}");
-    // A statement is tried for 60 s.
-    assert!(asked.elapsed().as_secs() < 30, "{said:?}");
+    assert_eq!(fixture.planctl(&["run", "p.md", "--no-wait", "--exec", "true"]).code, 69);
+    fixture.sql("drop trigger lacks on history");
+    let said = fixture.planctl(&["status", "p-1"]);
+    assert!(said.out.contains("next: planctl run p.md\n"), "{said:?}");
+    let said = fixture.planctl(&["run", "p.md", "--approve", "--exec", "true"]);
+    assert!(said.code == 0 && said.out.contains("p-1 done"), "{said:?}");
 }
 
 #[test]

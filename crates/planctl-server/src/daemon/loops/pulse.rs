@@ -1,4 +1,4 @@
-//! Feels whether the database answers and has room on its disk, and whether it still is the one this planctl knows; feeds the watchdog.
+//! Feels whether the database answers and has the resources to record, and whether it still is the one this planctl knows; feeds the watchdog.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +28,17 @@ pub(crate) async fn watch_health(shared: &Arc<Shared>) -> Option<StoreError> {
             if beats % SCHEMA_EVERY == 0 {
                 store.check_schema().await?;
             }
-            Ok(store.full_disk().await)
+            Ok(store.shortage().await)
         });
         match answer.await {
             Ok(Ok(None)) => shared.health.set_database_up(),
-            Ok(Ok(Some(why))) => shared.health.set_database_full(&why),
+            Ok(Ok(Some((of, why)))) => shared.health.set_database_short(of, &why),
             Ok(Err(error)) if is_final(&error) => return Some(error),
             Ok(Err(error)) => shared.health.set_database_away(&error.to_string()),
-            Err(_) => shared.health.set_database_away("it does not answer"),
+            Err(_) => {
+                let why = store.connection_refusal();
+                shared.health.set_database_away(why.as_deref().unwrap_or("it does not answer"));
+            }
         }
         if let Some(why) = shared.server_node.cluster().and_then(Cluster::trouble) {
             shared.health.set_outage_cause(&format!("could not {why}"));

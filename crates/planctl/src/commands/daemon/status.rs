@@ -72,7 +72,7 @@ async fn ask_daemon(context: &Context, info: &DaemonInfo) -> Result<DaemonAnswer
     let health = async || api.get_once::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
     let first = health().await;
     let reads = |health: &DaemonHealthView| {
-        health.state == DaemonState::Running || health.database_full_since.is_some()
+        health.state == DaemonState::Running || health.database_shortage.is_some()
     };
     if !first.as_ref().is_ok_and(reads) {
         return Ok(DaemonAnswer { health: first, service: None });
@@ -131,9 +131,9 @@ fn draw(heading: &str, is_shut: bool, info: &DaemonInfo, view: &DaemonView, is_v
         let away = for_so_long("away", since, now);
         line("database", styled(CARE, &format!("{away}; work goes on when it is back")));
     }
-    if let Some(since) = &health.database_full_since {
-        let full = for_so_long("its disk has been full", since, now);
-        line("database", styled(CARE, &format!("{full}; work goes on when there is room")));
+    if let Some(shortage) = &health.database_shortage {
+        let lacks = for_so_long(&format!("{},", shortage.of.sentence()), &shortage.since, now);
+        line("database", styled(CARE, &format!("{lacks}; work goes on when that is over")));
     }
     for (name, count) in [
         ("agents here", u64::from(health.agents_at_work)),

@@ -1,4 +1,4 @@
-//! A disk that is full: the daemon says so, and goes on by itself once there is room (P12).
+//! A database that runs out of something: the daemon says so, and goes on by itself once there is enough (P12).
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -84,4 +84,41 @@ fn p12_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room() {
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();
+}
+
+#[test]
+fn p12_a_database_without_memory_is_told_and_the_run_goes_on_once_there_is_some() {
+    let place = Place::new();
+    place.plan(2, "");
+    place.set("hold-work-1");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.start_and_leave("work begin 1");
+    let sql = |text: &str| place.must(&["db", "psql", "--owner", "--", "-c", text]);
+    sql("create function lacks() returns trigger language plpgsql as $$ begin \
+         raise exception 'out of memory' using errcode = '53200'; end $$; \
+         create trigger lacks before insert on history for each row execute function lacks()");
+    place.unset("hold-work-1");
+    let health = || place.json(&["daemon", "status", "--json"])["health"].clone();
+    wait_until("the daemon says so", || health()["database_shortage"]["of"] == "memory");
+    daemon.hear("the database is out of memory, what is under way waits: out of memory");
+    let said = place.planctl(&["cancel", "p-1"]);
+    assert!(said.code == 69 && said.err.contains("the database is out of memory"), "{said:?}");
+    sql("drop trigger lacks on history");
+    place.await_state("done");
+    must_be_done(&place, &[1, 1]);
+    wait_until("the daemon is well", || health()["state"] == "running");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn a_state_directory_that_can_not_be_written_is_named_by_the_doctor() {
+    let place = Place::untouched();
+    let Some(disk) = SmallDisk::at(&place.path("state"), 1) else { return };
+    let mounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.0).status().unwrap();
+    assert!(mounted.success());
+    let said = place.planctl(&["doctor"]);
+    assert!(said.code == 1 && said.out.contains("state can't be written"), "{said:?}");
 }
