@@ -118,7 +118,7 @@ impl ServerNode {
                 tracing::warn!("what is still under way is left to the next process");
             }
         }
-        // What a loop that has not ended holds, such as a run's turn, would be waited for below.
+        // A loop that has not ended may hold a run's turn or a connection, for which the calls below would wait.
         drop(over);
         self.clear_worked_on()?;
         let end = end?;
