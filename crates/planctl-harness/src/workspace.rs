@@ -322,10 +322,17 @@ pub fn create_plan(path: &Path, text: &[u8]) -> io::Result<bool> {
 /// Begins a draft that is locked while its planctl lives, and removes those of killed ones.
 fn draft_in(folder: &Path, permissions: Permissions) -> io::Result<NamedTempFile> {
     sweep_drafts(folder)?;
-    let mut draft = tempfile::Builder::new();
-    let file = draft.prefix(DRAFT.0).suffix(DRAFT.1).permissions(permissions).tempfile_in(folder)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(file)
+    loop {
+        let mut draft = tempfile::Builder::new();
+        let draft = draft.prefix(DRAFT.0).suffix(DRAFT.1).permissions(permissions.clone());
+        let file = draft.tempfile_in(folder)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) if file.path().try_exists()? => return Ok(file),
+            // The sweep of another planctl came before the lock.
+            Ok(()) | Err(rustix::io::Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Removes drafts whose planctl was killed while it wrote them: nobody locks them any more.
@@ -390,6 +397,23 @@ mod tests {
         assert!(take("/one").is_none(), "whoever inherited it still has it");
         drop(inherited);
         assert!(take("/one").is_some());
+    }
+
+    #[test]
+    fn plans_that_several_write_at_once_into_one_folder_are_all_written() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        let path = folder.join(format!("{writer}-{number}.md"));
+                        assert!(create_plan(&path, b"# Plan").unwrap());
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 8 * 50, "no draft stays behind");
     }
 
     #[test]

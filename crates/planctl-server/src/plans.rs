@@ -187,17 +187,32 @@ impl Services {
     /// [`ServiceError::NotVerified`], a conflict where the revision changes settled steps or protected files differ, and
     /// those of the store.
     pub async fn approve(&self, checked: &Checked, given: &Approving) -> Result<Decided, ServiceError> {
-        let note = given.note.as_deref();
         let plan = self.store_revision(checked).await?;
-        let newest = self.store.newest_run_of(plan.id).await?;
-        if let Some(decided) = self.approve_by_vote(checked, newest.as_ref(), given).await? {
+        loop {
+            let newest = self.store.newest_run_of(plan.id).await?;
+            match self.approve_as_it_stands(checked, given, &plan, newest.as_ref()).await {
+                Err(error) if self.has_moved(newest.as_ref(), &error).await? => {}
+                approved => return approved,
+            }
+        }
+    }
+
+    async fn approve_as_it_stands(
+        &self,
+        checked: &Checked,
+        given: &Approving,
+        plan: &Plan,
+        newest: Option<&RunRow>,
+    ) -> Result<Decided, ServiceError> {
+        let note = given.note.as_deref();
+        if let Some(decided) = self.approve_by_vote(checked, newest, given).await? {
             return Ok(decided);
         }
-        if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
-            self.refuse_unless_revisable(run, &plan, checked).await?;
+        if let Some(run) = newest.filter(|run| run.head.status == RunStatus::Paused) {
+            self.refuse_unless_revisable(run, plan, checked).await?;
         }
-        let (folder, now) = self.where_approved(newest.as_ref(), checked).await?;
-        let awaiting = newest.as_ref().filter(|run| {
+        let (folder, now) = self.where_approved(newest, checked).await?;
+        let awaiting = newest.filter(|run| {
             run.head.status == RunStatus::Awaiting && run.revision == checked.verification.digest
         });
         if let Some(run) = awaiting {
@@ -205,7 +220,7 @@ impl Services {
             self.refuse_unless_as_shown(run, settings.shown.as_ref(), &now)?;
             self.refuse_changed_scripts(run, &settings)?;
         }
-        let paused = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused);
+        let paused = newest.filter(|run| run.head.status == RunStatus::Paused);
         let unnamed = match paused {
             Some(_) => Unnamed::Keep,
             None => Unnamed::Refuse(Next::approve(&checked.path)),
@@ -218,15 +233,15 @@ impl Services {
             baseline: &baseline,
             worker: given.worker.as_ref(),
         };
-        let (approval, repeated) = self.record_approval(&plan, &approving, note).await?;
-        self.keep_copies(&self.place_of(newest.as_ref())?, &baseline).await?;
+        let (approval, repeated) = self.record_approval(plan, &approving, note).await?;
+        self.keep_copies(&self.place_of(newest)?, &baseline).await?;
         let sub_plans = self.keep_sub_plans(checked, &folder, None).await?;
         if let Some(graph) = &checked.verification.graph {
             self.approve_inherited(&self.home()?, graph, &config, &sub_plans, given).await?;
         }
         let file = checked.file.display().to_string();
         let mut next = Next::start(&file);
-        match newest.as_ref().map(|run| (run, &run.head.status)) {
+        match newest.map(|run| (run, &run.head.status)) {
             // The marks that the run of this very text left stay.
             Some((run, RunStatus::Ended { end })) if run.revision == approval.digest => {
                 if *end == End::Done {
@@ -249,8 +264,8 @@ impl Services {
             voted: None,
         };
         if let Some(run) = newest {
-            let kept = Kept { plan: &plan, approval: &approval, sub_plans: &sub_plans };
-            self.apply_approval(&run, checked, &kept, note, &mut decided).await?;
+            let kept = Kept { plan, approval: &approval, sub_plans: &sub_plans };
+            self.apply_approval(run, checked, &kept, note, &mut decided).await?;
         }
         Ok(decided)
     }
@@ -265,6 +280,22 @@ impl Services {
         let plan = self.store.plan_at(self.own_workspace()?, &checked.path).await?.ok_or_else(|| {
             ServiceError::NotFound { what: format!("plan {}: it was never handed in", checked.path) }
         })?;
+        loop {
+            let newest = self.store.newest_run_of(plan.id).await?;
+            match self.reject_as_it_stands(checked, note, &plan, newest.as_ref()).await {
+                Err(error) if self.has_moved(newest.as_ref(), &error).await? => {}
+                rejected => return rejected,
+            }
+        }
+    }
+
+    async fn reject_as_it_stands(
+        &self,
+        checked: &Checked,
+        note: &str,
+        plan: &Plan,
+        newest: Option<&RunRow>,
+    ) -> Result<Decided, ServiceError> {
         let mut decided = Decided {
             run: None,
             run_id: None,
@@ -276,8 +307,7 @@ impl Services {
             repeated: plan.status == PlanStatus::Draft,
             voted: None,
         };
-        let newest = self.store.newest_run_of(plan.id).await?;
-        if let Some(run) = &newest {
+        if let Some(run) = newest {
             match run.head.status {
                 RunStatus::Active => {
                     return Err(ServiceError::Conflict {
@@ -341,7 +371,11 @@ impl Services {
             .await?;
         self.place_in_library(&plan, checked).await?;
         if plan.status == PlanStatus::Draft {
-            self.store.move_plan(plan.id, PlanStatus::Verified, "planctl", "every check passed").await?;
+            match self.store.move_plan(plan.id, PlanStatus::Verified, "planctl", "every check passed").await {
+                // Another process was quicker, and has gone on from there.
+                Ok(_) | Err(StoreError::IllegalTransition { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(self.store.plan(plan.id).await?)
     }
@@ -382,7 +416,17 @@ impl Services {
             }
         };
         if plan.status == PlanStatus::Verified {
-            self.store.move_plan(plan.id, PlanStatus::Approved, by, note.unwrap_or("approved")).await?;
+            match self.store.move_plan(plan.id, PlanStatus::Approved, by, note.unwrap_or("approved")).await {
+                Err(StoreError::IllegalTransition { from, .. }) if from == PlanStatus::Draft.word() => {
+                    return Err(ServiceError::Conflict {
+                        what: format!("approve {}: it was rejected, or changed, meanwhile", plan.path),
+                        next: Next::approve(&plan.path),
+                    });
+                }
+                // A run of it may have begun meanwhile, as it was approved by others.
+                Ok(_) | Err(StoreError::IllegalTransition { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok((approval, repeated))
     }

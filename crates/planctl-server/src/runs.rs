@@ -24,9 +24,9 @@ pub(crate) mod worked_on;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use planctl_engine::{DayScope, Graph, NodeId, RunId, RunStatus};
+use planctl_engine::{DayScope, Fact, Graph, NodeId, RunId, RunStatus};
 use planctl_store::{
-    DayRow, HistoryLine, Page, Records, RunRow, Store, StoreError, Unread, UsageSums, WantedRuns,
+    DayRow, HistoryLine, Page, Records, RunRow, Said, Store, StoreError, Unread, UsageSums, WantedRuns,
 };
 use serde_json::{Map, Value};
 
@@ -283,12 +283,9 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn events(&self, run: RunId, since: u64, limit: usize) -> Result<Vec<EventLine>, ServiceError> {
-        let row = self.store.run(run).await?;
-        let graph = self.store.graph_of(&row).await?;
         let since = i64::try_from(since).unwrap_or(i64::MAX);
         let limit = i64::try_from(limit).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
-        let lines = self.store.history(run, since, limit).await?;
-        Ok(lines.iter().map(|line| event_line(&row.name, &graph, line)).collect())
+        self.event_lines(run, &self.store.history(run, since, limit).await?).await
     }
 
     /// Returns the newest lines of a run's history, at most `count`, in their order.
@@ -297,11 +294,26 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn newest_events(&self, run: RunId, count: usize) -> Result<Vec<EventLine>, ServiceError> {
+        let count = i64::try_from(count).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
+        self.event_lines(run, &self.store.newest_lines(run, count).await?).await
+    }
+
+    /// Turns lines of a run's history into events, whose sentences call a run within it by its name.
+    async fn event_lines(&self, run: RunId, lines: &[HistoryLine]) -> Result<Vec<EventLine>, ServiceError> {
         let row = self.store.run(run).await?;
         let graph = self.store.graph_of(&row).await?;
-        let count = i64::try_from(count).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
-        let lines = self.store.newest_lines(run, count).await?;
-        Ok(lines.iter().map(|line| event_line(&row.name, &graph, line)).collect())
+        let mut events = Vec::with_capacity(lines.len());
+        for line in lines {
+            let mut event = event_line(&row.name, &graph, line);
+            if let (Said::Fact(fact), Some(sentence)) = (&line.said, &mut event.sentence)
+                && let Fact::SubPlanBegan { run: within, .. } = **fact
+                && let Ok(within) = self.store.run(within).await
+            {
+                *sentence = sentence.replace(&within.id.to_string(), &within.name);
+            }
+            events.push(event);
+        }
+        Ok(events)
     }
 
     /// Returns what workers and contracts of a run printed after a place, as far as this machine has it.

@@ -42,11 +42,6 @@ pub async fn is_yes_or_stopped(question: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Asks a question; Ctrl-C ends the process.
-pub fn is_yes(question: &str) -> Result<bool, Failure> {
-    Ok(choose(question, &YES_OR_NO)? == 'y')
-}
-
 /// Finds the choice that a line means.
 fn matching_choice(line: &str, choices: &[(char, &str)]) -> Option<char> {
     let typed = line.trim().to_lowercase();

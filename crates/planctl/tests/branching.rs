@@ -275,6 +275,8 @@ fn n3_a_sub_plan_approved_with_the_plan_around_it_runs_under_its_claim() {
     assert_eq!(child["state"], "done", "{child}");
     let events = fixture.planctl(&["events", "--run", "outer-1", "--json"]).out;
     assert!(events.contains("sub_plan_began") && events.contains("sub_plan_ended"), "{events}");
+    let told = fixture.planctl(&["events", "outer-1"]).out;
+    assert!(told.contains(" runs as inner-1"), "{told}");
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
 }
 

@@ -41,3 +41,6 @@ mod traces;
 
 #[path = "notify/upkeep.rs"]
 mod upkeep;
+
+#[path = "notify/worktrees.rs"]
+mod worktrees;

@@ -56,7 +56,6 @@ pub(crate) struct Shared {
     cut: watch::Receiver<bool>,
     pub(crate) gates: GateSlots,
     pub(crate) workers: Arc<Semaphore>,
-    workers_max: u32,
     /// Runs that begin in a worktree, which has to be made.
     pub(crate) admissions: BackgroundJobs,
     /// Runs that are over, and leave worktrees and checkpoints.
@@ -120,7 +119,6 @@ impl Shared {
         seen: Seen,
         (workers, gates): (usize, usize),
     ) -> Shared {
-        let workers = workers.max(1);
         Shared {
             server_node,
             health,
@@ -130,18 +128,15 @@ impl Shared {
             halt: seen.halt,
             cut: seen.cut,
             gates: GateSlots::new(gates),
-            workers: Arc::new(Semaphore::new(workers)),
-            workers_max: u32::try_from(workers).unwrap_or(u32::MAX),
+            workers: Arc::new(Semaphore::new(workers.max(1))),
             admissions: BackgroundJobs::new(ADMISSIONS),
             clearings: BackgroundJobs::new(CLEARINGS),
             is_resting: AtomicBool::new(false),
         }
     }
 
-    /// Waits until nothing is under way. No semaphore is ever closed, so that can only end well. A gate may follow an agent's
-    /// work under the agent's permit.
+    /// Waits until nothing is under way; the loops have ended.
     pub(crate) async fn wait_until_idle(&self) {
-        drop(self.workers.acquire_many(self.workers_max).await);
         self.gates.wait_until_idle().await;
         self.admissions.wait_until_idle().await;
         self.clearings.wait_until_idle().await;

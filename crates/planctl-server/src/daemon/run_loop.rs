@@ -93,19 +93,18 @@ impl ServerNode {
                 take_turns(&shared, Tracing::default),
             )
         };
-        let (loops, stop) = (loops.fuse(), stop.fuse());
-        tokio::pin!(loops, stop);
+        let (mut loops, stop) = (Box::pin(loops.fuse()), stop.fuse());
+        tokio::pin!(stop);
         let end = tokio::select! {
             Some(end) = ended.recv() => end,
             _ = &mut loops => Ok(RunLoopEnd::Stopped),
             () = &mut stop => Ok(RunLoopEnd::Stopped),
         };
         signals.stop_claiming();
-        let over = async {
+        let mut over = Box::pin(async {
             loops.await;
             shared.wait_until_idle().await;
-        };
-        tokio::pin!(over);
+        });
         let is_asked = matches!(end, Ok(RunLoopEnd::Stopped));
         let is_over = !is_asked
             && tokio::select! {
@@ -115,10 +114,12 @@ impl ServerNode {
         if !is_over {
             signals.stop_agents();
             signals.stop_gates();
-            if tokio::time::timeout(ENDS_WITHIN, over).await.is_err() {
+            if tokio::time::timeout(ENDS_WITHIN, &mut over).await.is_err() {
                 tracing::warn!("what is still under way is left to the next process");
             }
         }
+        // A loop that has not ended may hold a run's turn or a connection, for which the calls below would wait.
+        drop(over);
         self.clear_worked_on()?;
         let end = end?;
         if !is_asked {

@@ -32,8 +32,9 @@ impl Executor {
     ) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_flight.hold(&claimed.item.id);
         let claimed = &self.in_its_place(claimed).await?;
-        // A gate may follow the verdict of another under its slot.
-        slot.reacquire().await;
+        if self.wait_for_slot(claimed, slot).await.is_none() {
+            return Ok(None);
+        }
         match claimed.item.work {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
                 return self.checkpoint(claimed, purpose, slot).await;
@@ -82,6 +83,19 @@ impl Executor {
         let next_claim = self.next_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.apply_event(claimed, &event, next_claim.as_ref()).await
+    }
+
+    /// Waits for a slot where a gate follows the verdict of another whose slot is others' by now; `None` where its lease is lost
+    /// meanwhile.
+    async fn wait_for_slot(&self, claimed: &Claimed, slot: &Slot) -> Option<()> {
+        let Some(waiting) = slot.wait_again() else { return Some(()) };
+        let work = async |cancel: Cancel| {
+            tokio::select! {
+                () = waiting.reacquire() => {}
+                () = cancel => {}
+            }
+        };
+        self.while_renewing(claimed, &slot.cut, slot, work).await
     }
 
     /// Evaluates a contract while nobody else has the workspace, and has its judge asked where it has one. Returns what was found,

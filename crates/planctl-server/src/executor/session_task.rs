@@ -50,7 +50,7 @@ impl Executor {
             }
         };
         let ended = self.while_renewing(claimed, &slot.stop, slot, work).await;
-        waiting.reacquire().await;
+        drop(waiting);
         let Some(end) = ended else { return Ok(None) };
         let mut outputs = Vec::new();
         let said = match end {

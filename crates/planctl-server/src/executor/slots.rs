@@ -11,19 +11,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use planctl_engine::RunId;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::mutex::lock;
 use crate::node::runtime::stopped;
-
-/// The most gates that wait without a slot; more of them keep theirs.
-const WAITING_MAX: u32 = 1000;
 
 /// How many gates this process runs at once. Cheap to clone; all clones are the same.
 #[derive(Clone, Debug)]
 pub struct GateSlots {
     gates: Arc<Semaphore>,
-    gates_max: u32,
-    waiting: Arc<Semaphore>,
+    /// Counts the shares of items, with a slot or without.
+    under_way: TaskTracker,
     waited_in: Arc<Mutex<BTreeMap<RunId, usize>>>,
     on_their_way: Arc<Mutex<OnTheirWay>>,
 }
@@ -39,11 +38,9 @@ struct OnTheirWay {
 impl GateSlots {
     /// Offers slots for so many gates, and for one at least.
     pub fn new(gates: usize) -> GateSlots {
-        let gates_max = u32::try_from(gates.max(1)).unwrap_or(u32::MAX);
         GateSlots {
             gates: Arc::new(Semaphore::new(gates.max(1))),
-            gates_max,
-            waiting: Arc::new(Semaphore::new(WAITING_MAX as usize)),
+            under_way: TaskTracker::new(),
             waited_in: Arc::default(),
             on_their_way: Arc::default(),
         }
@@ -72,10 +69,10 @@ impl GateSlots {
         runs.into_iter().collect()
     }
 
-    /// Waits until no gate runs or waits. Neither semaphore is ever closed, so that can only end well.
+    /// Waits until no item has a share, an agent's neither; for those who begin no more of them.
     pub(crate) async fn wait_until_idle(&self) {
-        drop(self.waiting.acquire_many(WAITING_MAX).await);
-        drop(self.gates.acquire_many(self.gates_max).await);
+        self.under_way.close();
+        self.under_way.wait().await;
     }
 
     fn on_their_way(&self) -> MutexGuard<'_, OnTheirWay> {
@@ -92,6 +89,7 @@ pub(crate) struct Slot {
     /// For a worker's share: true once no work is claimed any more.
     work: Option<watch::Receiver<bool>>,
     slots: Option<GateSlots>,
+    _under_way: Option<TaskTrackerToken>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
     /// Says that others have its slot.
     is_released: AtomicBool,
@@ -113,6 +111,7 @@ impl Slot {
             stop,
             cut,
             work,
+            _under_way: Some(slots.under_way.token()),
             slots: Some(slots),
             permit,
             is_released: AtomicBool::new(false),
@@ -128,6 +127,7 @@ impl Slot {
             cut: stop.clone(),
             work: Some(stop.clone()),
             slots: None,
+            _under_way: None,
             permit: Mutex::new(None),
             is_released: AtomicBool::new(false),
             is_waiting: AtomicBool::new(false),
@@ -190,28 +190,37 @@ impl Slot {
         }
     }
 
-    /// Gives the slot to others. Those that wait until nothing is under way wait for this item, too.
+    /// Gives the slot to others.
     fn release(&self) {
-        let waiting = self.slots.as_ref().and_then(|slots| slots.waiting.clone().try_acquire_owned().ok());
-        if let Some(waiting) = waiting {
-            self.put_permit(waiting);
+        let released = lock(&self.permit).take();
+        if released.is_some() {
             self.is_released.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Waits for a slot again where it was given to others.
-    pub(crate) async fn reacquire(&self) {
+    /// Begins to wait for a slot where it was given to others and none is free.
+    pub(crate) fn wait_again(&self) -> Option<WaitingGate<'_>> {
+        let slots = self.slots.as_ref().filter(|_| self.is_released.load(Ordering::Relaxed))?;
+        if let Ok(permit) = slots.gates.clone().try_acquire_owned() {
+            self.take(permit);
+            return None;
+        }
+        self.is_waiting.store(true, Ordering::Relaxed);
+        Some(WaitingGate { slot: self, run: None })
+    }
+
+    async fn reacquire(&self) {
         // Gates that have a slot run, and wait for nobody.
         if let Some(slots) = self.slots.as_ref().filter(|_| self.is_released.load(Ordering::Relaxed))
-            && let Ok(slot) = slots.acquire().await
+            && let Ok(permit) = slots.acquire().await
         {
-            self.put_permit(slot);
-            self.is_released.store(false, Ordering::Relaxed);
+            self.take(permit);
         }
     }
 
-    fn put_permit(&self, permit: OwnedSemaphorePermit) {
+    fn take(&self, permit: OwnedSemaphorePermit) {
         *lock(&self.permit) = Some(permit);
+        self.is_released.store(false, Ordering::Relaxed);
     }
 }
 
@@ -222,7 +231,7 @@ pub(crate) struct WaitingGate<'a> {
 }
 
 impl WaitingGate<'_> {
-    /// Waits for a slot again, once the workspace is the gate's own.
+    /// Waits for a slot again, once the gate needs one.
     pub(crate) async fn reacquire(self) {
         self.slot.reacquire().await;
     }
@@ -244,7 +253,10 @@ impl Drop for WaitingGate<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use futures_util::FutureExt as _;
+    use tokio::task::unconstrained;
 
     use super::*;
 
@@ -260,7 +272,8 @@ mod tests {
         assert!(slots.acquire().now_or_never().is_none());
         first.release_while_storing();
         let second = slot(&slots, None).await;
-        assert!(first.reacquire().now_or_never().is_none(), "the slot is the second gate's");
+        let waiting = first.wait_again().expect("the slot is the second gate's");
+        assert!(waiting.reacquire().now_or_never().is_none());
         drop(second);
         assert!(slots.wait_until_idle().now_or_never().is_none(), "the first verdict is not stored");
         drop(first);
@@ -268,12 +281,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_waits_for_the_end_of_a_gate_waits_until_its_verdict_is_stored() {
+        let slots = GateSlots::new(1);
+        let gate = slot(&slots, None).await;
+        let mut idle = pin!(slots.wait_until_idle());
+        assert!(idle.as_mut().now_or_never().is_none(), "the gate runs");
+        gate.release_while_storing();
+        assert!(idle.as_mut().now_or_never().is_none(), "its verdict is not stored");
+        drop(gate);
+        assert!(idle.now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_gate_has_a_slot_however_many_others_wait_for_their_workspaces() {
+        let slots = GateSlots::new(1);
+        let mut waiting = Vec::new();
+        for _ in 0..2_000 {
+            let gate = unconstrained(slot(&slots, None)).now_or_never().expect("the slot is free");
+            drop(gate.release_while_waiting(None));
+            waiting.push(gate);
+        }
+        assert!(waiting[0].wait_again().is_none(), "it has the slot");
+        assert!(slots.is_full());
+    }
+
+    #[tokio::test]
     async fn a_gate_that_follows_under_the_same_slot_waits_for_a_slot_again() {
         let slots = GateSlots::new(1);
         let first = slot(&slots, None).await;
         first.release_while_storing();
-        first.reacquire().await;
+        assert!(first.wait_again().is_none());
         assert!(slots.is_full());
+        assert!(first.wait_again().is_none(), "it has one");
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 //! Drafts that this daemon writes for people at the page.
 
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
+use futures_util::FutureExt as _;
 use planctl_api::wire::calls::PlanCall;
 use planctl_api::wire::draft::DraftView;
 use planctl_api::wire::drafting::{DraftingCall, DraftingList};
@@ -11,6 +13,7 @@ use planctl_store::News;
 use super::parameters::WORKSPACE;
 use super::{Answer, Call, canonical, json, plans};
 use crate::node::drafter::Drafter;
+use crate::node::quarantine::words_of;
 
 pub(super) async fn list(call: Call) -> Answer {
     let drafter = drafter(&call)?;
@@ -58,7 +61,14 @@ pub(super) async fn begin(call: Call) -> Answer {
             return;
         }
         let plan = match &written {
-            Ok(draft) => keep_plan(&call, &begun.call.workspace, draft).await,
+            Ok(draft) => {
+                // The draft has to end whatever becomes of its page: as long as it is written it takes another one's place.
+                let kept = AssertUnwindSafe(keep_plan(&call, &begun.call.workspace, draft)).catch_unwind();
+                kept.await.unwrap_or_else(|panic| {
+                    tracing::error!("a defect of planctl at the page of a draft: {}", words_of(&*panic));
+                    None
+                })
+            }
             Err(_) => None,
         };
         drafter.end(&begun.id, written, plan);

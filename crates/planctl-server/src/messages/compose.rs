@@ -22,6 +22,7 @@ use crate::inbox::draft_asks::draft_ask_view;
 use crate::node::ServerNode;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
 use crate::runs::words::failure_line;
+use crate::workspaces::worktrees::is_worktree_end_due;
 
 /// How many asks or runs are read at once.
 const AT_ONCE: i64 = 500;
@@ -31,6 +32,8 @@ const LINE_CHARACTERS_MAX: usize = 300;
 /// How long work waits before people are told that nobody serves its role, and how long a worker counts after it was seen.
 const UNSERVED_FOR: Duration = Duration::from_secs(60);
 const WORKER_SEEN_FOR: Duration = Duration::from_secs(60);
+/// How long the message of a run's end waits for the look at its worktree, which says whether its result is to be merged.
+const LOOKED_AT_WITHIN: Duration = Duration::from_secs(60);
 /// How far back the fact is looked for that says how a run ended.
 const FACTS_LOOKED_AT: i64 = 20;
 
@@ -50,7 +53,7 @@ impl Composer {
         Composer { server_node, command }
     }
 
-    /// Writes the messages that are due; says whether asks may be left of which nobody was told.
+    /// Writes the messages that are due; says whether asks, or ends of runs, may be left of which nobody was told.
     ///
     /// # Errors
     ///
@@ -66,7 +69,7 @@ impl Composer {
             let event = MessageEvent::ApprovalReminder;
             self.skip_unreadable(&due.key, self.compose_ask(&due, event, &mut channels).await)?;
         }
-        self.write_ends(&mut channels).await?;
+        let has_untold = self.write_ends(&mut channels).await? || has_untold;
         self.write_near_budget(&mut channels).await?;
         // A daemon whose command line names an agent for every role does all work of its host.
         if !self.server_node.daemon().is_some_and(|daemon| daemon.serves_all) {
@@ -191,37 +194,44 @@ impl Composer {
     }
 
     /// Writes of all runs that ended since the mark, and moves the mark: a workspace without channels has no message that would
-    /// keep its runs from being looked at again.
-    async fn write_ends(&self, channels: &mut Channels) -> Result<(), ServiceError> {
+    /// keep its runs from being looked at again. Says whether some wait for the look at their worktrees.
+    async fn write_ends(&self, channels: &mut Channels) -> Result<bool, ServiceError> {
         let (store, host) = (self.server_node.store(), self.server_node.host());
-        let mut last = None;
+        let (mut last, mut told, mut has_untold) = (None, None, false);
         loop {
             let ended = store.unannounced_ended_runs(host, last, AT_ONCE).await?;
             for run in &ended {
-                self.skip_unreadable(&run.key, self.compose_end(run, channels).await)?;
+                match self.compose_end(run, channels).await {
+                    Ok(false) => has_untold = true,
+                    composed => self.skip_unreadable(&run.key, composed.map(drop))?,
+                }
+                if !has_untold {
+                    told = Some(run.of.1);
+                }
             }
             last = ended.last().map(|run| run.of).or(last);
             if after_page(&ended).is_none() {
                 break;
             }
         }
-        match last {
-            Some((_, ended_at)) => Ok(store.mark_ended_runs(host, Some(ended_at)).await?),
-            None => Ok(()),
+        if told.is_some() {
+            store.mark_ended_runs(host, told).await?;
         }
+        Ok(has_untold)
     }
 
+    /// Writes of a run's end; says no where its worktree has to be looked at first.
     async fn compose_end(
         &self,
         ended: &Untold<(RunId, Timestamp)>,
         channels: &mut Channels,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<bool, ServiceError> {
         if self.channels_of(&ended.workspace_path, channels).await.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let store = self.server_node.store();
         let run = store.run(ended.of.0).await?;
-        let RunStatus::Ended { end } = run.head.status else { return Ok(()) };
+        let RunStatus::Ended { end } = run.head.status else { return Ok(true) };
         let event = match end {
             End::Done => MessageEvent::RunDone,
             End::Failed | End::Aborted => MessageEvent::RunFailed,
@@ -229,18 +239,24 @@ impl Composer {
         };
         let wanted = self.channels_for(&ended.workspace_path, event, channels).await;
         if wanted.is_empty() {
-            return Ok(());
+            return Ok(true);
+        }
+        if is_worktree_end_due(&run) && store.now().await?.since(ended.of.1) < LOOKED_AT_WITHIN {
+            return Ok(false);
         }
         let graph = store.graph_of(&run).await?;
         let facts = store.newest_facts(run.id, FACTS_LOOKED_AT).await?;
         let last = facts.iter().rev().find(|fact| is_end(fact));
         let sentence =
             last.map_or_else(|| "it is over".to_owned(), |fact| planctl_view::sentence(&graph, fact));
-        let mut message = self.of_run(&run, &graph, event, &format!("{}: {sentence}", run.name));
+        let trouble = run.worktree.as_ref().and_then(|worktree| worktree.trouble.as_deref());
+        let trouble = trouble.map(|why| format!("; not to be merged: {why}")).unwrap_or_default();
+        let mut message = self.of_run(&run, &graph, event, &format!("{}: {sentence}{trouble}", run.name));
         if let Some(Fact::PlanFailed { node, .. }) = last {
             message.lines = self.lines_of(run.id, node).await?;
         }
-        self.write(&About::of(&run), event, &ended.key, &wanted, &message, Follows::Nothing).await
+        self.write(&About::of(&run), event, &ended.key, &wanted, &message, Follows::Nothing).await?;
+        Ok(true)
     }
 
     async fn compose_budget(

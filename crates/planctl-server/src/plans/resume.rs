@@ -23,15 +23,38 @@ impl Services {
     ///
     /// [`ServiceError::Conflict`] where the run is over for good, waits for an approval or has lost it, and those of the
     /// store.
-    pub async fn resume(
+    pub async fn resume(&self, run: RunId, call: &ResumeCall) -> Result<Decided, ServiceError> {
+        loop {
+            let row = self.store.run(run).await?;
+            match self.resume_as_it_stands(&row, call).await {
+                Err(error) if self.has_moved(Some(&row), &error).await? => {}
+                resumed => return resumed,
+            }
+        }
+    }
+
+    /// Says that a decision was refused as the run it is about had moved since it was looked at, so that it is made anew.
+    pub(super) async fn has_moved(
         &self,
-        run: RunId,
+        before: Option<&RunRow>,
+        error: &ServiceError,
+    ) -> Result<bool, ServiceError> {
+        match (error, before) {
+            (ServiceError::Store(StoreError::Refused(_)), Some(before)) => {
+                Ok(self.store.run(before.id).await?.head.status != before.head.status)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    async fn resume_as_it_stands(
+        &self,
+        row: &RunRow,
         ResumeCall { worker, from, note, place: _ }: &ResumeCall,
     ) -> Result<Decided, ServiceError> {
-        let row = self.store.run(run).await?;
         let worker = worker.as_ref();
         let from = match *from {
-            Some(step) => Some(self.node_of_step(&row, step).await?),
+            Some(step) => Some(self.node_of_step(row, step).await?),
             None => None,
         };
         let decided = |repeated| Decided {
@@ -55,31 +78,19 @@ impl Services {
                         next: Next::show(around),
                     });
                 }
-                self.refuse_without_worktree(&row)?;
-                self.refuse_unless_approval_holds(&row).await?;
-                self.change_worker(&row, worker).await?;
-                match self.decide(run, Decision::Resume { from }, note.as_deref()).await {
-                    Ok(_) => Ok(decided(false)),
-                    Err(ServiceError::Store(StoreError::Refused(refusal))) => {
-                        let now = self.store.run(run).await?.head.status;
-                        // Somebody else resumed it at the same moment, or it can't begin where it was told to.
-                        let is_as_before = now == row.head.status;
-                        if is_as_before {
-                            Err(StoreError::Refused(refusal).into())
-                        } else {
-                            Ok(decided(true))
-                        }
-                    }
-                    Err(error) => Err(error),
-                }
+                self.refuse_without_worktree(row)?;
+                self.refuse_unless_approval_holds(row).await?;
+                self.change_worker(row, worker).await?;
+                self.decide(row.id, Decision::Resume { from }, note.as_deref()).await?;
+                Ok(decided(false))
             }
             RunStatus::Queued { .. } | RunStatus::Active if from.is_some() => Err(ServiceError::Conflict {
                 what: format!("begin {} anew at a step: it goes on", row.name),
                 next: Next::show(&row.name),
             }),
             RunStatus::Queued { .. } | RunStatus::Active => {
-                self.server_node.try_worktree_again(&row).await?;
-                self.change_worker(&row, worker).await?;
+                self.server_node.try_worktree_again(row).await?;
+                self.change_worker(row, worker).await?;
                 Ok(decided(true))
             }
             RunStatus::New | RunStatus::Awaiting => Err(ServiceError::Conflict {
@@ -88,7 +99,7 @@ impl Services {
             }),
             RunStatus::Ended { end: End::Done | End::Cancelled } => Err(ServiceError::Conflict {
                 what: format!("resume {}: it is over", row.name),
-                next: start(&row, Starting::Again)?,
+                next: start(row, Starting::Again)?,
             }),
         }
     }
@@ -105,26 +116,21 @@ impl Services {
     ///
     /// [`ServiceError::Conflict`] where it was not approved or is over, and those of the store.
     pub async fn pause(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
-        let row = self.store.run(run).await?;
+        loop {
+            let row = self.store.run(run).await?;
+            match self.pause_as_it_stands(&row, note).await {
+                Err(error) if self.has_moved(Some(&row), &error).await? => {}
+                paused => return paused,
+            }
+        }
+    }
+
+    async fn pause_as_it_stands(&self, row: &RunRow, note: Option<&str>) -> Result<Decided, ServiceError> {
         let repeated = match row.head.status {
             RunStatus::Paused => true,
             RunStatus::Queued { .. } | RunStatus::Active => {
-                match self.decide(run, Decision::Pause, note).await {
-                    Ok(_) => false,
-                    Err(ServiceError::Store(StoreError::Refused(refusal))) => {
-                        // Somebody else did so at the same moment, or it ended.
-                        let row = self.store.run(run).await?;
-                        match row.head.status {
-                            RunStatus::Paused => true,
-                            RunStatus::New
-                            | RunStatus::Awaiting
-                            | RunStatus::Queued { .. }
-                            | RunStatus::Active => return Err(StoreError::Refused(refusal).into()),
-                            RunStatus::Ended { .. } => return Err(already_over(&row)),
-                        }
-                    }
-                    Err(error) => return Err(error),
-                }
+                self.decide(row.id, Decision::Pause, note).await?;
+                false
             }
             RunStatus::New | RunStatus::Awaiting => {
                 return Err(ServiceError::Conflict {
@@ -132,7 +138,12 @@ impl Services {
                     next: Next::approve(&row.plan_path),
                 });
             }
-            RunStatus::Ended { .. } => return Err(already_over(&row)),
+            RunStatus::Ended { .. } => {
+                return Err(ServiceError::Conflict {
+                    what: format!("pause {}: it is over", row.name),
+                    next: Next::show(&row.name),
+                });
+            }
         };
         // Runs within it end: it begins others when it goes on.
         self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
@@ -143,7 +154,7 @@ impl Services {
             ask: None,
             decision: "pause".to_owned(),
             by: self.caller.actor.to_string(),
-            next: Some(Next::ResumeRun { run: row.name }),
+            next: Some(Next::ResumeRun { run: row.name.clone() }),
             repeated,
             voted: None,
         })
@@ -155,8 +166,17 @@ impl Services {
     ///
     /// [`ServiceError::Conflict`] where it is over already, and those of the store.
     pub async fn cancel(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
-        let row = self.store.run(run).await?;
-        let again = start(&row, Starting::Again)?;
+        loop {
+            let row = self.store.run(run).await?;
+            match self.cancel_as_it_stands(&row, note).await {
+                Err(error) if self.has_moved(Some(&row), &error).await? => {}
+                cancelled => return cancelled,
+            }
+        }
+    }
+
+    async fn cancel_as_it_stands(&self, row: &RunRow, note: Option<&str>) -> Result<Decided, ServiceError> {
+        let again = start(row, Starting::Again)?;
         let repeated = match row.head.status {
             RunStatus::Ended { end: End::Cancelled } => true,
             RunStatus::Ended { .. } => {
@@ -170,27 +190,16 @@ impl Services {
             | RunStatus::Queued { .. }
             | RunStatus::Active
             | RunStatus::Paused => {
-                match self.decide(run, Decision::Cancel, note).await {
-                    Ok(_) => false,
-                    // Somebody else did so at the same moment.
-                    Err(error) => match self.store.run(run).await?.head.status {
-                        RunStatus::Ended { end: End::Cancelled } => true,
-                        RunStatus::Ended { .. }
-                        | RunStatus::New
-                        | RunStatus::Awaiting
-                        | RunStatus::Queued { .. }
-                        | RunStatus::Active
-                        | RunStatus::Paused => return Err(error),
-                    },
-                }
+                self.decide(row.id, Decision::Cancel, note).await?;
+                false
             }
         };
         // Runs within it end with it.
         self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
         Ok(Decided {
-            run: Some(row.name),
+            run: Some(row.name.clone()),
             run_id: Some(row.id.to_string()),
-            workspace: Some(row.workspace_path),
+            workspace: Some(row.workspace_path.clone()),
             ask: None,
             decision: "cancel".to_owned(),
             by: self.caller.actor.to_string(),
@@ -276,8 +285,4 @@ impl Services {
 fn start(run: &RunRow, how: Starting) -> Result<Next, ServiceError> {
     let worker = RunSettings::of(run)?.worker.map(|worker| worker.to_string());
     Ok(Next::StartRun { plan: run.plan_path.clone(), how, worker })
-}
-
-fn already_over(run: &RunRow) -> ServiceError {
-    ServiceError::Conflict { what: format!("pause {}: it is over", run.name), next: Next::show(&run.name) }
 }

@@ -332,20 +332,15 @@ impl ServerNode {
     /// Looks at the worktree of a run that has ended: commits what it holds where that was asked for, and notes what there
     /// is. Once per end; errors go to the log and to the run's status.
     pub(crate) async fn record_worktree_end(&self, run: &RunRow) -> Result<(), ServiceError> {
-        let is_due = |row: &RunRow| {
-            row.worktree.as_ref().is_some_and(|worktree| {
-                worktree.made_at.is_some()
-                    && worktree.removed_at.is_none()
-                    && worktree.seen_seq != Some(row.seq)
-            })
-        };
         let RunStatus::Ended { end } = run.head.status else { return Ok(()) };
-        if run.host != self.host() || !is_due(run) {
+        if run.host != self.host() || !is_worktree_end_due(run) {
             return Ok(());
         }
         let alone = self.alone_at_worktrees().await?;
         let run = self.store.run(run.id).await?;
-        let Some(worktree) = run.worktree.as_ref().filter(|_| is_due(&run)) else { return Ok(()) };
+        let Some(worktree) = run.worktree.as_ref().filter(|_| is_worktree_end_due(&run)) else {
+            return Ok(());
+        };
         let result = self.inspect_worktree(&alone, &run, end, worktree).await?;
         Ok(self.store.record_worktree_result(&run, &result).await?)
     }
@@ -418,6 +413,13 @@ impl ServerNode {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Says that the worktree of a run that has ended has not been looked at since.
+pub(crate) fn is_worktree_end_due(run: &RunRow) -> bool {
+    run.worktree.as_ref().is_some_and(|worktree| {
+        worktree.made_at.is_some() && worktree.removed_at.is_none() && worktree.seen_seq != Some(run.seq)
+    })
 }
 
 /// Says what a person can do about a worktree in which no step can work any more; `None` where it is whole.

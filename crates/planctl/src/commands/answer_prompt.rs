@@ -229,16 +229,18 @@ impl<'c> AnswerPrompt<'c> {
         signals: &mut Stop,
     ) -> Result<Taken, Failure> {
         let ask = &page.ask;
+        let drift_question = format!("{} [y]es  [n]o > ", run::approval::DRIFT_QUESTION);
         let wanted = match key.word {
             "approve" => {
                 if ask.kind == "insertion" {
                     editing::insert_here(self.context, client, page, None, false).await?;
                     return Ok(Taken::Recorded);
                 }
-                let Some(given) = run::approval::ask_about_drift(&page.drift)? else {
-                    return Ok(Taken::Back);
-                };
-                return self.record(client, ask, &Word::Approve, &given).await;
+                if page.drift.is_empty() {
+                    return self.record(client, ask, &Word::Approve, &Approving::default()).await;
+                }
+                run::approval::show_drift(&page.drift);
+                &drift_question
             }
             "edit" => {
                 let is_changed = editing::edit_here(self.context, client, page).await?;
@@ -268,6 +270,11 @@ impl<'c> AnswerPrompt<'c> {
             "answer" => Word::Reply,
             "skip" => Word::Skip,
             "waive" => Word::Waive,
+            "approve" if matches!(typed.to_lowercase().as_str(), "y" | "yes") => {
+                let given = run::approval::accepting(&page.drift);
+                return self.record(client, ask, &Word::Approve, &given).await;
+            }
+            "approve" => return Ok(Taken::Back),
             "choose" => return self.say_words(client, ask, typed).await,
             "reassign" => Word::Reassign { role: Role::new(typed.clone()) },
             "raise" => Word::Raise { by: amount(page, &typed)? },

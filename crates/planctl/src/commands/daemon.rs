@@ -223,7 +223,14 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
             return Ok(Exit::Yes);
         }
         if let Ok(Some(status)) = daemon.ended() {
-            return Err(not_started(status, &logs::read_after(&path, from), &path));
+            match read_singleton(&state_dir)? {
+                // Another start was quicker.
+                SingletonState::Running(info) => return report_running(context, &info, listen),
+                SingletonState::Busy { .. } => {}
+                SingletonState::Nobody => {
+                    return Err(not_started(status, &logs::read_after(&path, from), &path));
+                }
+            }
         }
         tokio::time::sleep(LOOK).await;
     }

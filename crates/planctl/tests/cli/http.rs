@@ -20,6 +20,8 @@ mod keys;
 mod limits;
 #[path = "http/lists.rs"]
 mod lists;
+#[path = "http/meanwhile.rs"]
+mod meanwhile;
 #[path = "http/page.rs"]
 mod page;
 #[path = "http/reference.rs"]

@@ -107,3 +107,47 @@ fn gates_that_wait_for_one_workspace_take_no_room_from_others() {
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();
 }
+
+#[test]
+fn a_gate_that_follows_another_keeps_its_lease_while_it_waits_for_a_slot() {
+    let place = Place::with_leases_of(2);
+    let (red_first, exec) = ("**red_first:** warn\n", place.exec());
+    place.plan(1, red_first);
+    let other = place.other("q.md");
+    let in_other = |name: &str| place.path("other").join(name);
+    let plan = std::fs::read_to_string(in_other("q.md")).unwrap();
+    std::fs::write(in_other("q.md"), plan.replace("check.sh 1", "check.sh 9")).unwrap();
+    std::fs::write(in_other("out-9"), "good").unwrap();
+    place.plan(2, "");
+    let plan = std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    let (first, second) = plan.split_once("### 2.").unwrap();
+    let second = second.replace("**task:**", &format!("{red_first}**task:**"));
+    std::fs::write(place.path("work/p.md"), format!("{first}### 2.{second}")).unwrap();
+
+    let mut daemon = place.start(&["daemon", "run", "--gates", "1"]);
+    daemon.hear("ready");
+    place.set("hold-gate-9");
+    place.must(&["-C", &other, "plan", "run", "q.md", "--approve", "-d", "--exec", &exec]);
+    place.await_note("gate begin 9", 1);
+    // The first step's gate follows its work; the second one's rehearsal is claimed with the verdict.
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &exec]);
+    let lease = || {
+        let of_rehearsal = "select lease_until from items i join runs r on r.id = i.run \
+            where r.name = 'p-1' and i.state = 'leased' and i.id like '%.rehearsal%'";
+        place.must(&["db", "psql", "--owner", "--", "-qAtc", of_rehearsal]).out.trim().to_owned()
+    };
+    let mut seen = String::new();
+    wait_until("the rehearsal is claimed", || {
+        seen = lease();
+        !seen.is_empty()
+    });
+    wait_until("a renewal", || lease() != seen);
+
+    place.unset("hold-gate-9");
+    let state = |run: &str| place.json(&["plan", "status", run, "--json"])["state"].clone();
+    wait_until("both runs are done", || state("p-1") == "done" && state("q-1") == "done");
+    History::of(&place, "p-1").must_be_whole();
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}

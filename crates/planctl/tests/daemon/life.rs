@@ -51,6 +51,19 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
 }
 
 #[test]
+fn who_starts_a_daemon_while_others_do_is_told_that_one_is_there() {
+    let place = Place::new();
+    let starts: Vec<_> = (0..8).map(|_| place.start(&["daemon", "start"])).collect();
+    let said: Vec<_> = starts.into_iter().map(crate::support::Going::end).collect();
+    assert!(said.iter().all(|said| said.code == 0), "{said:#?}");
+    let started = said.iter().filter(|said| said.err.contains("started pid ")).count();
+    let there = said.iter().filter(|said| said.err.contains("a daemon is there already: pid ")).count();
+    assert_eq!((started, there), (1, 7), "{said:#?}");
+    place.must(&["daemon", "stop"]);
+    place.await_quiet();
+}
+
+#[test]
 fn a_daemon_whose_files_were_removed_is_told_and_can_be_stopped() {
     let place = Place::new();
     let mut daemon = place.daemon();

@@ -1,5 +1,7 @@
 //! `planctl goal resolve`: intents become calls of tools, what is unclear becomes a question, and the plan is written or not at all.
 
+use std::time::{Duration, Instant};
+
 use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
@@ -280,6 +282,29 @@ fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
     assert!(wrong.code == 78 && wrong.err.contains("gives answers, and vectors are needed"), "{wrong:?}");
     let wrong = home.planctl(&["plan", "draft", "a goal", "--model", "vectors"]);
     assert!(wrong.code == 78 && wrong.err.contains("gives vectors, and answers are needed"), "{wrong:?}");
+}
+
+#[test]
+fn who_looks_at_what_was_resolved_waits_for_no_model_that_another_command_asks() {
+    let home = home();
+    let service = Service::start(Form::Embeddings, vec![Reply::Silence]);
+    home.models(&[("vectors", &service)]);
+    let mut asking = home.start(&resolve("show umbrellas", &["--embeddings", "vectors"]));
+    service.await_calls(1);
+    let mut looking = home.start(&["goal", "stats", "--json"]);
+    let began = Instant::now();
+    let ended = loop {
+        let ended = looking.try_wait().unwrap();
+        if ended.is_some() || began.elapsed() > Duration::from_secs(60) {
+            break ended;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    for process in [&mut asking, &mut looking] {
+        process.kill().ok();
+        process.wait().unwrap();
+    }
+    assert_eq!(ended.expect("it waits for nobody").code(), Some(0));
 }
 
 #[test]

@@ -116,7 +116,8 @@ impl<'a> Kept<'a> {
         &self.key
     }
 
-    /// Takes the place of what resolved intents; it is kept for ever, and waits for another process that has it.
+    /// Takes the place of what resolved intents; it is kept for ever. It waits for another process that has it, which reads or
+    /// writes: nobody else is waited for under this lock.
     pub fn lock_history(database: &'a DraftDatabase<'a>) -> Result<Kept<'a>, Failure> {
         let state_dir = database.context().state_dir()?;
         let folder = state_dir.join(HISTORY);

@@ -9,23 +9,38 @@ use super::super::draft::kept::Kept;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
-/// Takes the history, with what runs have shown since.
-pub(super) async fn update_history<'a>(
-    database: &'a DraftDatabase<'a>,
-) -> Result<(Kept<'a>, History), Failure> {
-    let kept = Kept::lock_history(database)?;
-    let mut history = kept.read::<History>()?.unwrap_or_default();
-    if history.entries.iter().any(|entry| entry.went == Went::Unknown) {
-        for run in runs(database, &history).await {
+/// Returns the history, with what runs have shown since. Nobody is kept from it while the database is asked.
+pub(super) async fn update_history(database: &DraftDatabase<'_>) -> Result<History, Failure> {
+    let history = read(&Kept::lock_history(database)?)?;
+    if history.entries.iter().all(|entry| entry.went != Went::Unknown) {
+        return Ok(history);
+    }
+    let runs = runs(database, &history).await;
+    change_history(database, |history| {
+        for run in &runs {
             for step in &run.steps {
                 if let Some(went) = outcome_of_state(step.state) {
                     history.ended(&run.digest, step.number, went);
                 }
             }
         }
-        kept.write(&history)?;
-    }
-    Ok((kept, history))
+    })
+}
+
+/// Changes the history as it is by now; returns it.
+pub(super) fn change_history(
+    database: &DraftDatabase<'_>,
+    change: impl FnOnce(&mut History),
+) -> Result<History, Failure> {
+    let kept = Kept::lock_history(database)?;
+    let mut history = read(&kept)?;
+    change(&mut history);
+    kept.write(&history)?;
+    Ok(history)
+}
+
+fn read(kept: &Kept<'_>) -> Result<History, Failure> {
+    Ok(kept.read::<History>()?.unwrap_or_default())
 }
 
 /// Returns the runs of this workspace that show how remembered steps went; none where no database answers.
@@ -65,7 +80,7 @@ fn outcome_of_state(state: StepState) -> Option<Went> {
 /// Shows what the history says.
 pub(super) async fn stats(database: &DraftDatabase<'_>) -> Answer {
     let context = database.context();
-    let (_kept, history) = update_history(database).await?;
+    let history = update_history(database).await?;
     let strategies = history.by_source().into_iter().map(|(source, tally)| tallied(source.word(), tally));
     let types = history.by_type();
     let view = GoalStatsView {

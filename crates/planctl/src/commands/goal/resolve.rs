@@ -9,9 +9,9 @@ use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
-    Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
-    PlannedStep, Prompt, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
-    Spending, Tool, Unanswered, Verified, Went, key_of, planned, type_of, verified, write_plan,
+    Action, Capability, Catalog, Decision, Intent, Mending, NextPiece, Outcome, Planned, PlannedStep, Prompt,
+    Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool,
+    Unanswered, Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
 use planctl_server::library::Library;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     let kept = lock_resolved(database, &source.goal)?;
     kept.take_newest().await?;
     let mut record = record_of(&kept, args, writer.as_ref()).await?;
-    let (history_kept, mut history) = learned::update_history(database).await?;
+    let history = learned::update_history(database).await?;
     apply_answers(database, &mut record, &args.answer).await?;
     kept.keep(&record, &source.goal).await?;
     let intents = &pieces.intents;
@@ -185,8 +185,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
         Outcome::Ok | Outcome::Warning => {
             let files = files_of_plans(context, &library, &planned)?;
             let (file, text) = write_resolved(context, args, &record, &planned, &files)?;
-            record_resolutions(&mut history, &planned, intents, &text);
-            history_kept.write(&history)?;
+            record_resolutions(database, &planned, intents, &text)?;
             record.written = Some((plan_files::in_workspace(context, &file), text));
             Some(file)
         }
@@ -483,22 +482,26 @@ fn files_of_plans(
 }
 
 /// Remembers which capability was found for which intent, and the step of the plan that will show how it went.
-fn record_resolutions(history: &mut History, planned: &Planned, intents: &[Intent], text: &str) {
+fn record_resolutions(
+    database: &DraftDatabase<'_>,
+    planned: &Planned,
+    intents: &[Intent],
+    text: &str,
+) -> Result<(), Failure> {
     let digest = digest(&PlanSource::new("plan.md", text)).to_string();
-    for (at, step) in planned.steps.iter().enumerate() {
-        let (Action::Call(call), Some(intent)) = (&step.action, intents.iter().find(|own| own.id == step.id))
-        else {
-            continue;
-        };
-        history.remember(Remembered {
+    let found = planned.steps.iter().enumerate().filter_map(|(at, step)| {
+        let Action::Call(call) = &step.action else { return None };
+        let intent = intents.iter().find(|own| own.id == step.id)?;
+        Some(Remembered {
             key: key_of(intent),
             intent_type: type_of(intent),
             source: call.source,
             capability: call.capability.id(),
             went: Went::Unknown,
             step: Some((digest.clone(), u32::try_from(at + 1).unwrap_or(u32::MAX))),
-        });
-    }
+        })
+    });
+    learned::change_history(database, |history| found.for_each(|one| history.remember(one))).map(drop)
 }
 
 fn command(goal: &str) -> String {

@@ -60,7 +60,7 @@ pub(super) async fn approval(
             vec![('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
         choices.retain(|(letter, _)| *letter != 'd' || standing.approved_before.is_some());
         match decide::choose("run this?", &choices)? {
-            'a' => return ask_about_drift(&standing.drift).map(|accepted| accepted.map(Some)),
+            'a' => return Ok(ask_about_drift(&standing.drift).await?.map(Some)),
             'd' => {
                 let before = standing.approved_before.as_deref().unwrap_or_default();
                 let now = planctl_lang::canonical(&checked.source);
@@ -91,20 +91,30 @@ pub(super) fn say_refusals(no_policy: &[String]) {
     }
 }
 
+/// The question about protected files that differ from what was approved last.
+pub const DRIFT_QUESTION: &str = "are these files meant as they are now?";
+
 /// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
-pub fn ask_about_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
+async fn ask_about_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
     if drift.is_empty() {
         return Ok(Some(Approving::default()));
     }
+    show_drift(drift);
+    Ok(decide::is_yes_or_stopped(DRIFT_QUESTION).await?.then(|| accepting(drift)))
+}
+
+/// Shows protected files that differ from what was approved last.
+pub fn show_drift(drift: &[DriftView]) {
     show::say(super::super::approvals::page::draw_drift(drift).trim_end());
-    if !decide::is_yes("are these files meant as they are now?")? {
-        return Ok(None);
-    }
+}
+
+/// Returns the approval of protected files as they are now.
+pub fn accepting(drift: &[DriftView]) -> Approving {
     let word = |file: &DriftView| match &file.now {
         Some(digest) => format!("{}@{digest}", file.path),
         None => format!("{}@absent", file.path),
     };
-    Ok(Some(Approving { accept_changed: drift.iter().map(word).collect(), ..Approving::default() }))
+    Approving { accept_changed: drift.iter().map(word).collect(), ..Approving::default() }
 }
 
 pub(super) fn changed_plan_failure(

@@ -14,8 +14,8 @@ use super::house::{Ask, House, written};
 const CLAIM: &str = "planctl_claim_1";
 const REPORT: &str = "planctl_commit_1";
 
-/// A table that nobody writes until this is dropped.
-struct Locked<'a> {
+/// A table that nobody writes, or reads either, until this is dropped.
+pub(super) struct Locked<'a> {
     house: &'a House,
     table: &'a str,
     session: Child,
@@ -24,9 +24,18 @@ struct Locked<'a> {
 
 impl<'a> Locked<'a> {
     fn lock(house: &'a House, table: &'a str) -> Locked<'a> {
+        Locked::in_mode(house, table, "exclusive")
+    }
+
+    /// Keeps everybody from reading it, too.
+    pub(super) fn hide(house: &'a House, table: &'a str) -> Locked<'a> {
+        Locked::in_mode(house, table, "access exclusive")
+    }
+
+    fn in_mode(house: &'a House, table: &'a str, mode: &str) -> Locked<'a> {
         let mut session = house.fixture.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut asks = session.stdin.take().unwrap();
-        writeln!(asks, "begin; lock table {table} in exclusive mode; select 'locked';").unwrap();
+        writeln!(asks, "begin; lock table {table} in {mode} mode; select 'locked';").unwrap();
         let mut line = String::new();
         BufReader::new(session.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line.trim(), "locked");
@@ -34,7 +43,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Waits until a statement of the daemon waits for the table.
-    fn await_waiting(&self, statement: &str) {
+    pub(super) fn await_waiting(&self, statement: &str) {
         let waiting = format!(
             "select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted \
              and l.relation = '{}'::regclass and strpos(a.query, '{statement}') > 0",
@@ -57,10 +66,10 @@ impl Drop for Locked<'_> {
 }
 
 /// A client that has asked for something and not been answered.
-struct Asking(UnixStream);
+pub(super) struct Asking(UnixStream);
 
 impl Asking {
-    fn begin(house: &House, path: &str, ask: &Ask<'_>) -> Asking {
+    pub(super) fn begin(house: &House, path: &str, ask: &Ask<'_>) -> Asking {
         let mut stream = UnixStream::connect(house.fixture.state().join("daemon.sock")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         stream.write_all(&written("POST", path, "localhost", ask)).unwrap();
@@ -87,7 +96,7 @@ impl Asking {
     }
 
     /// Waits for the answer; none has no body.
-    fn answer(mut self) -> Option<Value> {
+    pub(super) fn answer(mut self) -> Option<Value> {
         let mut answer = String::new();
         self.0.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
