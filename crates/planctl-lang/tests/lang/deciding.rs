@@ -255,7 +255,7 @@ fn what_a_tool_reads_by_itself_decides_too() {
         (
             "npx jest src/a.test.js",
             &["node_modules/.bin/jest", "src/a.test.js"],
-            &["jest.config.{js,ts,mjs,cjs,json}"],
+            &["jest.config.{js,ts,mjs,cjs,mts,cts,json}"],
         ),
         ("node --test test/", &["package.json", "test", "test/**/*.{js,mjs,cjs,ts,mts,cts}"], &[]),
         (
@@ -308,6 +308,70 @@ fn what_a_tool_reads_by_itself_decides_too() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
+    let package = r#"{"scripts": {"test": "node test/cart.js && jest"}}"#;
+    let workspace = Files(BTreeMap::from([
+        ("package.json", package),
+        ("Cargo.toml", ""),
+        ("go.mod", ""),
+        ("pyproject.toml", ""),
+        ("build.gradle.kts", ""),
+        ("phpunit.xml.dist", ""),
+        ("app/main.c", ""),
+        ("tests/test_cart.py", ""),
+    ]));
+    let cases: [(&str, &[&str]); 15] = [
+        ("pytest tests", &["pytest.toml", "tests/.pytest.toml"]),
+        (
+            "python3 -m pytest tests",
+            &[
+                "a.dist-info/entry_points.txt",
+                "a.egg-info/entry_points.txt",
+                "pytest_a.py",
+                "packaging/__init__.py",
+            ],
+        ),
+        ("PYTHONPATH=lib pytest tests", &["lib/a.dist-info/entry_points.txt"]),
+        ("npm test", &["node_modules/.bin/sh", "node_modules/.bin/node"]),
+        ("cd app && npm test", &["app/package.json", "app/node_modules/.bin/sh"]),
+        ("cd app && cargo test", &["app/Cargo.toml"]),
+        ("cargo nextest run", &[".config/nextest.toml", "build.rs"]),
+        ("go test ./...", &["cart/go.mod"]),
+        (
+            "gradle test",
+            &["app/build.gradle", "settings.gradle", "buildSrc/src/main/java/A.java", "buildSrc/a.kts"],
+        ),
+        ("npx jest", &["babel.config.js", ".babelrc.json"]),
+        ("npx vitest run", &["vite.config.ts"]),
+        ("rspec", &[".rspec-local"]),
+        ("prove t", &[".proverc"]),
+        ("shellspec && busted", &[".shellspec", ".busted"]),
+        ("tox && phpunit", &["tox.ini", "phpunit.dist.xml"]),
+    ];
+    let fixed = |script: &str| -> Vec<planctl_glob::Glob> {
+        let fixed = deciding(script, &workspace).fixed;
+        fixed.iter().map(|glob| planctl_glob::Glob::parse(glob).unwrap()).collect()
+    };
+    let has = |globs: &[planctl_glob::Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
+    // An honest worker installs, and makes folders.
+    let honest =
+        ["node_modules/.bin/jest", "new/package.json", "src/cart.egg-info/PKG-INFO", "app/pytest.py"];
+    let mut wrong = String::new();
+    for (script, new) in cases {
+        let fixed = fixed(script);
+        for path in new.iter().filter(|path| !has(&fixed, path)) {
+            wrong.push_str(&format!("{script}: {path} may be new\n"));
+        }
+        for path in honest.iter().filter(|path| has(&fixed, path)) {
+            wrong.push_str(&format!("{script}: {path} may not be new\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(!has(&fixed("pytest tests"), "cart.egg-info/entry_points.txt"), "pytest alone does not find it");
+    assert!(!has(&fixed("cd new && npm test"), "new/package.json"), "it is the work");
 }
 
 #[test]

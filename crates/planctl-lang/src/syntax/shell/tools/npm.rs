@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::super::following::{At, Follower};
+use super::super::programs::{is_python, is_shell};
 use super::super::values::joined;
 use super::super::{Arguments, Reading, Word, commands, read};
 use super::{behind, upward, values_of};
@@ -11,6 +12,12 @@ const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
 /// The files that `npm ci` and its kin read.
 const LOCK_FILES: [&str; 5] =
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
+
+/// Programs that a script of `package.json` takes from the host: a package that brings one goes before it.
+const OF_THE_HOST: [&str; 24] = [
+    "node", "npm", "npx", "env", "make", "git", "cargo", "go", "perl", "ruby", "php", "java", "timeout",
+    "xargs", "find", "grep", "sed", "awk", "diff", "cmp", "cat", "ls", "sort", "head",
+];
 
 impl Follower<'_> {
     /// `npm test`, `npm run NAME`, `yarn NAME`, `pnpm exec PROGRAM`
@@ -49,9 +56,11 @@ impl Follower<'_> {
 
     fn node_program(&mut self, name: &str) {
         let Some(here) = self.folder_here() else { return };
+        let is_of_the_host = OF_THE_HOST.contains(&name) || is_shell(name) || is_python(name);
         if !name.contains('/') {
             for folder in upward(&here) {
-                self.keep(joined(folder, &format!("node_modules/.bin/{name}")));
+                let program = joined(folder, &format!("node_modules/.bin/{name}"));
+                if is_of_the_host { self.fix(program) } else { self.keep(program) }
             }
         }
     }
@@ -67,6 +76,9 @@ impl Follower<'_> {
         let read_in =
             |folder: &str| Some((folder.to_owned(), self.look.read(&joined(folder, "package.json"))?));
         let Some((folder, text)) = upward(&here).find_map(read_in) else { return };
+        self.fix_nearer(&here, "package.json");
+        // It runs the scripts.
+        self.node_program("sh");
         let Ok(package) = serde_json::from_str::<Json>(&text) else { return };
         for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
             let Some(script) = package["scripts"][&name].as_str() else { continue };
