@@ -26,7 +26,9 @@ use crate::isolation::{Confinement, Isolation, Network, own_users_note};
 use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
-use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, TRACKED_FILES_MAX, Written};
+use crate::protect::{
+    Baseline, Comparing, Comparison, Exchanged, Exchanges, Stability, Steady, TRACKED_FILES_MAX, Written,
+};
 use crate::scratch::create_folder;
 use crate::spawn::{Spawner, Stage};
 use crate::test_reports::passed_tests;
@@ -259,9 +261,10 @@ impl ContractRunner {
         let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
             let command = self.command(contract, &folder, baseline);
-            io::Result::Ok((folder, command))
+            let exchanges = folder.git().map(Exchanges::begin);
+            io::Result::Ok((folder, command, exchanges))
         });
-        let (folder, command) = match prepared {
+        let (folder, command, exchanges) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
         };
@@ -272,7 +275,7 @@ impl ContractRunner {
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
         evidence.tests = count_tests(contract, &folder, &finished).await;
-        let has_asked_git = brief_file_work(|| folder.has_asked_git());
+        let exchanged = finish_watching(exchanges).await;
         self.put_away(folder, &finished);
         let mut finished = match finished {
             Ok(finished) => finished,
@@ -297,8 +300,18 @@ impl ContractRunner {
             let what = format!("{} changed and was put back", compared.put_back.join(", "));
             return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
         }
-        if has_asked_git && let Some(what) = self.forged_objects().await {
+        if exchanged.has_asked_git
+            && let Some(what) = self.forged_objects().await
+        {
             return Gate { made, ..inconclusive_gate(Inconclusive::ToolMissing { what }) };
+        }
+        // One that fails passes nothing.
+        let is_expected = evidence.ending == Ending::Exited { code: i32::from(contract.expect) };
+        if is_expected
+            && evidence.tampered.is_empty()
+            && let Some(what) = exchanged.words()
+        {
+            return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
         }
         let mut written = Written::new();
         if let Some(steady) = steady
@@ -494,8 +507,8 @@ impl ContractRunner {
             let reports = folder.path().join(REPORTS_FOLDER);
             set(&mut command.environment, "PLANCTL_REPORTS".into(), reports.into());
         }
-        if let Some(bin) = folder.bin() {
-            let mut path = bin.as_os_str().to_owned();
+        if let Some(git) = folder.git() {
+            let mut path = git.bin.as_os_str().to_owned();
             path.push(":");
             path.push(self.path());
             set(&mut command.environment, "PATH".into(), path);
@@ -517,6 +530,12 @@ impl ContractRunner {
             confinement.map(|confinement| Confinement { network: self.network.clone(), ..confinement });
         Some(command)
     }
+}
+
+/// Says what was done to a contract's git; the system takes its time to forget many watches.
+async fn finish_watching(exchanges: Option<Exchanges>) -> Exchanged {
+    let Some(exchanges) = exchanges else { return Exchanged::default() };
+    tokio::task::spawn_blocking(move || exchanges.finish()).await.unwrap_or_default()
 }
 
 /// Counts the tests that passed by the reports of a command that gave its exit code, where the contract asks for some.

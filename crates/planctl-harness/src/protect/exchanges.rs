@@ -1,0 +1,116 @@
+//! Notices what is done, while a contract runs, to what its git reads and to the programs that planctl puts before all others, also
+//! when it is undone before the end.
+//!
+//! Code under test runs inside of the contract with the user's rights, and what it does there counts for the commands that come
+//! after it. It can lead them to another repository, put another object in the place of one, or another program in the place of
+//! `git` and `grep`. Honest commands do none of that: git adds objects, and writes each once.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
+
+use super::watch::{MOVES, Watch};
+use crate::git::clean::GitFolders;
+use crate::git::front::GitFiles;
+use crate::git::newer::{is_object_file, object_folders_of};
+
+/// The events of a file's content.
+const WRITES: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::CLOSE_WRITE);
+
+/// Watches a contract's git and what it reads, from the beginning of the contract to its end.
+pub(crate) struct Exchanges {
+    watch: Watch,
+    bin: PathBuf,
+}
+
+/// What happened meanwhile.
+#[derive(Default, Debug)]
+pub(crate) struct Exchanged {
+    /// Says whether the contract asked git for anything; true where nobody can tell.
+    pub(crate) has_asked_git: bool,
+    /// A program that planctl gives to contracts.
+    pub(crate) program: Option<String>,
+    /// A part of a repository.
+    pub(crate) repository: Option<String>,
+}
+
+impl Exchanges {
+    /// Begins to watch.
+    pub(crate) fn begin(files: &GitFiles) -> Exchanges {
+        let GitFiles { bin, top, repositories } = files;
+        let mut watch = Watch::new();
+        watch.add_name(bin);
+        watch.add_path(bin, MOVES);
+        watch.add_path(&bin.join("git"), WRITES | WatchFlags::OPEN);
+        watch.add_name(&top.join(".git"));
+        if top.join(".git").is_file() {
+            watch.add_path(&top.join(".git"), WRITES);
+        }
+        for GitFolders { own, common } in repositories {
+            let objects = common.join("objects");
+            for path in [own, common, &objects] {
+                watch.add_name(path);
+            }
+            for file in [own.join("commondir"), objects.join("info/alternates")] {
+                watch.add_name(&file);
+                watch.add_path(&file, WRITES);
+            }
+            // A folder that comes later has objects alone that were not there before.
+            for folder in object_folders_of(&objects) {
+                watch.add_name(&folder);
+                watch.add_path(&folder, MOVES | WRITES);
+            }
+        }
+        Exchanges { watch, bin: bin.clone() }
+    }
+
+    /// Says what happened since.
+    pub(crate) fn finish(self) -> Exchanged {
+        let Exchanges { watch, bin } = self;
+        let is_on = watch.is_on();
+        let mut found = Exchanged::default();
+        let mut came: BTreeSet<PathBuf> = BTreeSet::new();
+        let is_whole = watch.read_events(|flags, name, target| {
+            found.has_asked_git |= flags.contains(ReadFlags::OPEN);
+            let is_written = flags.intersects(ReadFlags::MODIFY | ReadFlags::CLOSE_WRITE);
+            let mut note = |path: &Path| {
+                let place = if path.starts_with(&bin) { &mut found.program } else { &mut found.repository };
+                *place = Some(path.display().to_string());
+            };
+            if let Some(path) = name.and_then(|name| target.names.get(name)) {
+                note(Path::new(path));
+            }
+            for at in &target.paths {
+                match name.map(|name| at.join(name)) {
+                    None if is_written => note(at),
+                    Some(path) if path.starts_with(&bin) => note(&path),
+                    Some(path) if is_object_file(&path) => {
+                        let has_come = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+                        if !has_come || !came.insert(path.clone()) {
+                            note(&path);
+                        }
+                    }
+                    None | Some(_) => {}
+                }
+            }
+        });
+        if !is_whole {
+            found.has_asked_git = true;
+            // Where there is room for no watch, the objects that are there at the end are all that can be looked at.
+            found.repository = is_on.then(|| "more than can be followed".to_owned()).or(found.repository);
+        }
+        found
+    }
+}
+
+impl Exchanged {
+    /// Says why the contract's exit code proves nothing; `None` where it does.
+    pub(crate) fn words(&self) -> Option<String> {
+        let repository = self.repository.as_ref().filter(|_| self.has_asked_git);
+        let path = self.program.as_ref().or(repository)?;
+        Some(format!(
+            "what the contract's git is and reads ({path}) changed while it ran, by the code that it runs"
+        ))
+    }
+}
