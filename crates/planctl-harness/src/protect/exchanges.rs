@@ -98,7 +98,8 @@ impl Exchanges {
         if !is_whole {
             found.has_asked_git = true;
             // Where there is room for no watch, the objects that are there at the end are all that can be looked at.
-            found.repository = is_on.then(|| "more than can be followed".to_owned()).or(found.repository);
+            found.repository =
+                is_on.then(|| "more of git's folders than can be followed".to_owned()).or(found.repository);
         }
         found
     }
@@ -107,10 +108,11 @@ impl Exchanges {
 impl Exchanged {
     /// Says why the contract's exit code proves nothing; `None` where it does.
     pub(crate) fn words(&self) -> Option<String> {
-        let repository = self.repository.as_ref().filter(|_| self.has_asked_git);
-        let path = self.program.as_ref().or(repository)?;
-        Some(format!(
-            "what the contract's git is and reads ({path}) changed while it ran, by the code that it runs"
-        ))
+        let (path, what) = match (&self.program, &self.repository) {
+            (Some(path), _) => (path, "which planctl puts before other programs"),
+            (None, Some(path)) if self.has_asked_git => (path, "by which the contract's git goes"),
+            (None, _) => return None,
+        };
+        Some(format!("{path}, {what}, changed while the contract ran"))
     }
 }
