@@ -213,7 +213,8 @@ fn what_an_honest_contract_makes_before_it_runs_it_may_be_new() {
 
 #[test]
 fn what_a_tool_reads_by_itself_decides_too() {
-    let package = r#"{"scripts": {"pretest": "bash tests/clean.sh", "test": "node test/slug.js && jest", "lint": "eslint ."}}"#;
+    let package = r#"{"workspaces": ["packages/*"], "scripts": {"pretest": "bash tests/clean.sh",
+                      "test": "node test/slug.js && jest", "lint": "eslint .", "all": "npm test --workspaces"}}"#;
     let makefile = "include config.mk\n-include local.mk deps.d\nTESTS = tests\n\ncheck: count\n\t@bash $(TESTS)/check.sh && ./count\n\
                     count: count.c\n\tcc -o count count.c\ndeploy:\n\tbash deploy.sh\n";
     let justfile = "import 'ci/tests.just'\nmod? deploy\ntests := 'tests'\n\ncheck: (build '-g')\n    @bash {{tests}}/check.sh\n\
@@ -233,7 +234,7 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("ci/tests.just", "lint *args:\n    #!/usr/bin/env bash\n    cd tests\n    bash lint.sh\n"),
         ("tests/lint.sh", "#!/bin/sh"),
     ]));
-    let cases: [(&str, &[&str], &[&str]); 21] = [
+    let cases: [(&str, &[&str], &[&str]); 23] = [
         (
             "make check",
             &["Makefile", "config.mk", "tests/check.sh"],
@@ -252,6 +253,8 @@ fn what_a_tool_reads_by_itself_decides_too() {
             &["app/.npmrc", ".npmrc", "test/slug.js"],
         ),
         ("npm ci && npm test", &["package-lock.json"], &[".npmrc"]),
+        ("npm test --workspace=cart", &["packages/*/package.json"], &[".npmrc"]),
+        ("npm run all", &["packages/*/package.json"], &[]),
         (
             "npx jest src/a.test.js",
             &["node_modules/.bin/jest", "src/a.test.js"],
@@ -323,7 +326,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.c", ""),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 15] = [
+    let cases: [(&str, &[&str]); 16] = [
         ("pytest tests", &["pytest.toml", "tests/.pytest.toml"]),
         (
             "python3 -m pytest tests",
@@ -339,7 +342,8 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("cd app && npm test", &["app/package.json", "app/node_modules/.bin/sh"]),
         ("cd app && cargo test", &["app/Cargo.toml"]),
         ("cargo nextest run", &[".config/nextest.toml", "build.rs"]),
-        ("go test ./...", &["cart/go.mod"]),
+        ("go test ./...", &["cart/go.mod", "vendor/modules.txt"]),
+        ("cargo test -p cart", &["crates/cart/build.rs"]),
         (
             "gradle test",
             &["app/build.gradle", "settings.gradle", "buildSrc/src/main/java/A.java", "buildSrc/a.kts"],

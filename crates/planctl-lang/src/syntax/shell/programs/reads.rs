@@ -81,8 +81,8 @@ pub(super) const NPM: &[Reads] = &[Reads {
     above: &[".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
     folder: &["--prefix", "-C", "--dir", "--cwd"],
     also: "what the script in `package.json` runs, with its `pre` and `post` scripts, and `node_modules/.bin` of its \
-               programs: a new `sh`, `node` or other program of the host there is a change; no nearer `package.json`; for \
-               `npm ci`, the lock file",
+               programs: a new `sh`, `node` or other program of the host there is a change; no nearer `package.json`; those of \
+               `workspaces`, where the call is for these; for `npm ci`, the lock file",
     why: "a lock file decides nothing unless it is installed from, and an honest worker's tools write it",
     ..READS
 }];
@@ -170,7 +170,7 @@ pub(super) const CARGO: &[Reads] = &[
             "clippy.toml",
             "rustfmt.toml",
         ],
-        fixed: &["build.rs"],
+        fixed: &["**/build.rs"],
         file: &["--manifest-path"],
         also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`",
         why: "`Cargo.toml` can leave a test out; `Cargo.lock` is written by cargo itself; tests within `src` are the work",
@@ -179,7 +179,7 @@ pub(super) const CARGO: &[Reads] = &[
     Reads {
         verbs: &["nextest"],
         kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
-        fixed: &["build.rs"],
+        fixed: &["**/build.rs"],
         above: &[
             ".config/nextest.toml",
             ".cargo/config.toml",
@@ -202,12 +202,12 @@ pub(super) const CARGO: &[Reads] = &[
 pub(super) const GO: &[Reads] = &[Reads {
     verbs: &["test", "vet"],
     kept: &["go.mod", "vendor/modules.txt"],
-    fixed: &["**/go.mod"],
+    fixed: &["**/go.mod", "vendor/modules.txt"],
     above: &["go.work"],
     folder: &["-C"],
     also: "`*_test.go` of its packages, new ones too",
     why: "Go links all tests of a package into one program, so a new file with a `TestMain` can end all of them; the packages of a \
-          folder with a `go.mod` of its own are left out",
+          folder with a `go.mod` of its own are left out, and those of `vendor` go before others",
     ..READS
 }];
 

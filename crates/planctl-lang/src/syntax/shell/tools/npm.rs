@@ -4,11 +4,14 @@ use serde_json::Value as Json;
 
 use super::super::following::{At, Follower};
 use super::super::programs::{is_python, is_shell};
-use super::super::values::joined;
+use super::super::values::{joined, normalise};
 use super::super::{Arguments, Reading, Word, commands, read};
 use super::{behind, upward, values_of};
 
 const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
+/// Words with which scripts of the packages of a workspace run.
+const WORKSPACES: [&str; 9] =
+    ["-w", "--workspace", "-ws", "--workspaces", "-r", "--recursive", "-F", "--filter", "workspaces"];
 /// The files that `npm ci` and its kin read.
 const LOCK_FILES: [&str; 5] =
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
@@ -25,6 +28,9 @@ impl Follower<'_> {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &FOLDER) {
             self.change_folder(&folder);
+        }
+        if rest.iter().any(|word| WORKSPACES.contains(&word.text().split('=').next().unwrap_or_default())) {
+            self.workspace_packages();
         }
         let read = Arguments::read(rest, "Cw", &["prefix", "dir", "cwd", "workspace", "loglevel"]);
         let words: Vec<&str> = read.positional.iter().map(|word| word.text()).collect();
@@ -62,6 +68,24 @@ impl Follower<'_> {
                 let program = joined(folder, &format!("node_modules/.bin/{name}"));
                 if is_of_the_host { self.fix(program) } else { self.keep(program) }
             }
+        }
+    }
+
+    /// Protects the `package.json` of each package that the one here has in its workspace.
+    fn workspace_packages(&mut self) {
+        let Some(here) = self.folder_here() else { return };
+        let read = |name: &str| self.look.read(&joined(&here, name)).unwrap_or_default();
+        let package: Json = serde_json::from_str(&read("package.json")).unwrap_or_default();
+        let listed =
+            package["workspaces"].as_array().or_else(|| package["workspaces"]["packages"].as_array());
+        let mut folders: Vec<String> =
+            listed.into_iter().flatten().filter_map(Json::as_str).map(str::to_owned).collect();
+        // Those of pnpm are the list of its file.
+        let entries = read("pnpm-workspace.yaml");
+        let entries = entries.lines().filter_map(|line| line.trim().strip_prefix("- "));
+        folders.extend(entries.map(|entry| entry.trim().trim_matches(['\'', '"']).to_owned()));
+        for folder in folders.iter().filter(|folder| !folder.starts_with('!')) {
+            self.keep(normalise(&joined(&here, &format!("{folder}/package.json"))));
         }
     }
 
