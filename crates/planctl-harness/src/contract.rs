@@ -532,7 +532,7 @@ impl ContractRunner {
     }
 }
 
-/// Says what was done to a contract's git; the system takes its time to forget many watches.
+/// Says what was done to a contract's git.
 async fn finish_watching(exchanges: Option<Exchanges>) -> Exchanged {
     let Some(exchanges) = exchanges else { return Exchanged::default() };
     tokio::task::spawn_blocking(move || exchanges.finish()).await.unwrap_or_default()
