@@ -72,6 +72,7 @@ pub struct ContractRunner {
     kept_bytes: usize,
     outputs: BTreeMap<String, Vec<u8>>,
     network: Network,
+    is_trial: bool,
 }
 
 /// The result of one gate.
@@ -131,7 +132,15 @@ impl ContractRunner {
             kept_bytes: KEPT_BYTES,
             outputs: BTreeMap::new(),
             network: Network::Loopback,
+            is_trial: false,
         })
+    }
+
+    /// Says that contracts run in a copy on which nobody has worked: whatever they do to git there is their own.
+    #[must_use]
+    pub(crate) fn in_trial(mut self) -> ContractRunner {
+        self.is_trial = true;
+        self
     }
 
     /// Names the node to the command that runs there (DOT B16), and keeps more of what it prints.
@@ -261,7 +270,7 @@ impl ContractRunner {
         let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
             let command = self.command(contract, &folder, baseline);
-            let exchanges = folder.git().map(Exchanges::begin);
+            let exchanges = folder.git().filter(|_| !self.is_trial).map(Exchanges::begin);
             io::Result::Ok((folder, command, exchanges))
         });
         let (folder, command, exchanges) = match prepared {
@@ -275,14 +284,13 @@ impl ContractRunner {
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
         evidence.tests = count_tests(contract, &folder, &finished).await;
-        let exchanged = finish_watching(exchanges).await;
+        let exchanged = Exchanged::by(exchanges).await;
         self.put_away(folder, &finished);
         let mut finished = match finished {
             Ok(finished) => finished,
             Err(error) => return inconclusive_gate(spawn_failure("a process", &error).await),
         };
-        for masks in [Some(&self.masks), self.program.as_ref().map(|(_, masks)| masks)].into_iter().flatten()
-        {
+        for masks in std::iter::once(&self.masks).chain(self.program.as_ref().map(|(_, masks)| masks)) {
             masks.mask_captured(&mut finished.stdout);
             masks.mask_captured(&mut finished.stderr);
         }
@@ -300,18 +308,8 @@ impl ContractRunner {
             let what = format!("{} changed and was put back", compared.put_back.join(", "));
             return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
         }
-        if exchanged.has_asked_git
-            && let Some(what) = self.forged_objects().await
-        {
-            return Gate { made, ..inconclusive_gate(Inconclusive::ToolMissing { what }) };
-        }
-        // One that fails passes nothing.
-        let is_expected = evidence.ending == Ending::Exited { code: i32::from(contract.expect) };
-        if is_expected
-            && evidence.tampered.is_empty()
-            && let Some(what) = exchanged.words()
-        {
-            return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
+        if let Some(inconclusive) = self.git_trouble(contract, &exchanged, &evidence).await {
+            return Gate { made, ..inconclusive_gate(inconclusive) };
         }
         let mut written = Written::new();
         if let Some(steady) = steady
@@ -402,12 +400,21 @@ impl ContractRunner {
         });
     }
 
-    /// Says why nobody can rely on what git says in the workspace; `None` where one can.
-    async fn forged_objects(&self) -> Option<String> {
-        let verified = verify_newer(&self.spawner, &self.workspace, self.setting.repositories()).await;
-        let error = verified.err()?;
-        let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
-        Some(format!("could not {error}{help}"))
+    /// Says why nobody can rely on what git said to a contract; `None` where one can.
+    async fn git_trouble(
+        &self,
+        contract: &Contract,
+        exchanged: &Exchanged,
+        evidence: &Evidence,
+    ) -> Option<Inconclusive> {
+        if exchanged.has_asked_git
+            && let Err(error) =
+                verify_newer(&self.spawner, &self.workspace, self.setting.repositories()).await
+        {
+            let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+            return Some(Inconclusive::ToolMissing { what: format!("could not {error}{help}") });
+        }
+        exchanged.words(contract, evidence).map(|what| Inconclusive::Unstable { what })
     }
 
     /// Looks at the files that must stay as they are; `None` where there are none.
@@ -530,12 +537,6 @@ impl ContractRunner {
             confinement.map(|confinement| Confinement { network: self.network.clone(), ..confinement });
         Some(command)
     }
-}
-
-/// Says what was done to a contract's git.
-async fn finish_watching(exchanges: Option<Exchanges>) -> Exchanged {
-    let Some(exchanges) = exchanges else { return Exchanged::default() };
-    tokio::task::spawn_blocking(move || exchanges.finish()).await.unwrap_or_default()
 }
 
 /// Counts the tests that passed by the reports of a command that gave its exit code, where the contract asks for some.

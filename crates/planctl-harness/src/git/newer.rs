@@ -136,6 +136,12 @@ pub(crate) fn is_object_file(path: &Path) -> bool {
     }
 }
 
+/// Says whether a path is that of a folder of objects, which git removes when it is empty.
+pub(crate) fn is_folder_of_objects(path: &Path) -> bool {
+    let is_within = path.parent().and_then(Path::file_name).is_some_and(|name| name == "objects");
+    is_within && path.file_name().and_then(OsStr::to_str).is_some_and(|name| is_hexadecimal(name, 2))
+}
+
 /// Lists the folders of files of objects and of packs.
 pub(crate) fn object_folders_of(objects: &Path) -> Vec<PathBuf> {
     let mut names = names(objects);

@@ -3,17 +3,18 @@
 //!
 //! Code under test runs inside of the contract with the user's rights, and what it does there counts for the commands that come
 //! after it. It can lead them to another repository, put another object in the place of one, or another program in the place of
-//! `git` and `grep`. Honest commands do none of that: git adds objects, and writes each once.
+//! `git` and `grep`. Honest commands do none of that: git adds objects, writes each once, and packs and removes some.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use planctl_engine::{Contract, Ending, Evidence};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
 use super::watch::{MOVES, Watch};
 use crate::git::clean::GitFolders;
 use crate::git::front::GitFiles;
-use crate::git::newer::{is_object_file, object_folders_of};
+use crate::git::newer::{is_folder_of_objects, is_object_file, object_folders_of};
 
 /// The events of a file's content.
 const WRITES: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::CLOSE_WRITE);
@@ -24,7 +25,7 @@ pub(crate) struct Exchanges {
     bin: PathBuf,
 }
 
-/// What happened meanwhile.
+/// The events of a contract's time.
 #[derive(Default, Debug)]
 pub(crate) struct Exchanged {
     /// Says whether the contract asked git for anything; true where nobody can tell.
@@ -66,35 +67,30 @@ impl Exchanges {
     }
 
     /// Says what happened since.
-    pub(crate) fn finish(self) -> Exchanged {
+    fn finish(self) -> Exchanged {
         let Exchanges { watch, bin } = self;
         let is_on = watch.is_on();
         let mut found = Exchanged::default();
-        let mut came: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut seen: BTreeMap<PathBuf, Vec<ReadFlags>> = BTreeMap::new();
         let is_whole = watch.read_events(|flags, name, target| {
             found.has_asked_git |= flags.contains(ReadFlags::OPEN);
             let is_written = flags.intersects(ReadFlags::MODIFY | ReadFlags::CLOSE_WRITE);
-            let mut note = |path: &Path| {
-                let place = if path.starts_with(&bin) { &mut found.program } else { &mut found.repository };
-                *place = Some(path.display().to_string());
-            };
+            let mut note = |path: PathBuf| seen.entry(path).or_default().push(flags);
             if let Some(path) = name.and_then(|name| target.names.get(name)) {
-                note(Path::new(path));
+                note(path.into());
             }
             for at in &target.paths {
                 match name.map(|name| at.join(name)) {
-                    None if is_written => note(at),
-                    Some(path) if path.starts_with(&bin) => note(&path),
-                    Some(path) if is_object_file(&path) => {
-                        let has_come = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
-                        if !has_come || !came.insert(path.clone()) {
-                            note(&path);
-                        }
-                    }
+                    None if is_written => note(at.clone()),
+                    Some(path) if path.starts_with(&bin) || is_object_file(&path) => note(path),
                     None | Some(_) => {}
                 }
             }
         });
+        for path in seen.iter().filter(|(path, seen)| !is_of_git(path, seen)).map(|(path, _)| path) {
+            let place = if path.starts_with(&bin) { &mut found.program } else { &mut found.repository };
+            *place = Some(path.display().to_string());
+        }
         if !is_whole {
             found.has_asked_git = true;
             // Where there is room for no watch, the objects that are there at the end are all that can be looked at.
@@ -105,9 +101,33 @@ impl Exchanges {
     }
 }
 
+/// Says whether that is all that git itself does to a file or folder of objects: it writes each once, and packs and removes them when
+/// it clears up.
+fn is_of_git(path: &Path, seen: &[ReadFlags]) -> bool {
+    let is_file = is_object_file(path);
+    let is_loose = is_file && path.extension().is_none();
+    match seen {
+        [one] if is_file => one.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO | ReadFlags::DELETE),
+        [first, last] if is_loose => first.contains(ReadFlags::CREATE) && last.contains(ReadFlags::DELETE),
+        [one] => is_folder_of_objects(path) && one.contains(ReadFlags::DELETE),
+        _ => false,
+    }
+}
+
 impl Exchanged {
+    /// Returns what happened by the end of a contract; nothing where nobody watched.
+    pub(crate) async fn by(exchanges: Option<Exchanges>) -> Exchanged {
+        let Some(exchanges) = exchanges else { return Exchanged::default() };
+        tokio::task::spawn_blocking(move || exchanges.finish()).await.unwrap_or_default()
+    }
+
     /// Says why the contract's exit code proves nothing; `None` where it does.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self, contract: &Contract, evidence: &Evidence) -> Option<String> {
+        // One that fails passes nothing.
+        let is_expected = evidence.ending == Ending::Exited { code: i32::from(contract.expect) };
+        if !is_expected || !evidence.tampered.is_empty() {
+            return None;
+        }
         let (path, what) = match (&self.program, &self.repository) {
             (Some(path), _) => (path, "which planctl puts before other programs"),
             (None, Some(path)) if self.has_asked_git => (path, "by which the contract's git goes"),

@@ -149,7 +149,7 @@ const LIBRARY: [&[&str]; 2] = [
 /// Where pytest finds its configuration.
 const CONFIGURATION: [&str; 7] =
     ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
-/// What pytest loads by itself out of a folder in which Python finds modules: plugins that a distribution names, and modules of its
+/// Files that pytest loads by itself out of a folder in which Python finds modules: plugins that a distribution names, and modules of its
 /// own and of its plugins.
 const PLUGINS: [&str; 3] = [
     "*.{dist-info,egg-info}/entry_points.txt",
