@@ -351,8 +351,8 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("npx jest", &["babel.config.js", ".babelrc.json"]),
         ("npx vitest run", &["vite.config.ts"]),
         ("rspec", &[".rspec-local"]),
-        ("prove t", &[".proverc"]),
-        ("shellspec && busted", &[".shellspec", ".busted"]),
+        ("prove t/a.t", &[".proverc"]),
+        ("shellspec spec/a.sh && busted spec/a.lua", &[".shellspec", ".busted"]),
         ("tox && phpunit", &["tox.ini", "phpunit.dist.xml"]),
     ];
     let fixed = |script: &str| -> Vec<planctl_glob::Glob> {

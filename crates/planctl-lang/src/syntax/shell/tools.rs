@@ -85,6 +85,14 @@ impl Follower<'_> {
             return;
         }
         let Some(folder) = self.folder_here() else { return };
+        // Where it is given no targets, nothing is known of its tests; a configuration of it alone judges nothing.
+        let is_given_targets = !tool.kept.is_empty() && tool.kept.iter().all(|name| name.contains(' '));
+        if is_given_targets
+            && self.deciding.paths_and_patterns().next().is_none()
+            && !self.has_any(&folder, tool.fixed)
+        {
+            return;
+        }
         for name in tool.kept.iter().filter(|name| !name.contains(' ')) {
             self.keep(joined(&folder, name));
         }
