@@ -26,7 +26,9 @@ use crate::isolation::{Confinement, Isolation, Network, own_users_note};
 use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
-use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, TRACKED_FILES_MAX, Written};
+use crate::protect::{
+    Baseline, Comparing, Comparison, Exchanged, Exchanges, Stability, Steady, TRACKED_FILES_MAX, Written,
+};
 use crate::scratch::create_folder;
 use crate::spawn::{Spawner, Stage};
 use crate::test_reports::passed_tests;
@@ -70,6 +72,7 @@ pub struct ContractRunner {
     kept_bytes: usize,
     outputs: BTreeMap<String, Vec<u8>>,
     network: Network,
+    is_trial: bool,
 }
 
 /// The result of one gate.
@@ -129,7 +132,15 @@ impl ContractRunner {
             kept_bytes: KEPT_BYTES,
             outputs: BTreeMap::new(),
             network: Network::Loopback,
+            is_trial: false,
         })
+    }
+
+    /// Says that contracts run in a copy on which nobody has worked: whatever they do to git there is their own.
+    #[must_use]
+    pub(crate) fn in_trial(mut self) -> ContractRunner {
+        self.is_trial = true;
+        self
     }
 
     /// Names the node to the command that runs there (DOT B16), and keeps more of what it prints.
@@ -259,9 +270,10 @@ impl ContractRunner {
         let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
             let command = self.command(contract, &folder, baseline);
-            io::Result::Ok((folder, command))
+            let exchanges = folder.git().filter(|_| !self.is_trial).map(Exchanges::begin);
+            io::Result::Ok((folder, command, exchanges))
         });
-        let (folder, command) = match prepared {
+        let (folder, command, exchanges) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
         };
@@ -272,14 +284,13 @@ impl ContractRunner {
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
         evidence.tests = count_tests(contract, &folder, &finished).await;
-        let has_asked_git = brief_file_work(|| folder.has_asked_git());
+        let exchanged = Exchanged::by(exchanges).await;
         self.put_away(folder, &finished);
         let mut finished = match finished {
             Ok(finished) => finished,
             Err(error) => return inconclusive_gate(spawn_failure("a process", &error).await),
         };
-        for masks in [Some(&self.masks), self.program.as_ref().map(|(_, masks)| masks)].into_iter().flatten()
-        {
+        for masks in std::iter::once(&self.masks).chain(self.program.as_ref().map(|(_, masks)| masks)) {
             masks.mask_captured(&mut finished.stdout);
             masks.mask_captured(&mut finished.stderr);
         }
@@ -297,8 +308,8 @@ impl ContractRunner {
             let what = format!("{} changed and was put back", compared.put_back.join(", "));
             return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
         }
-        if has_asked_git && let Some(what) = self.forged_objects().await {
-            return Gate { made, ..inconclusive_gate(Inconclusive::ToolMissing { what }) };
+        if let Some(inconclusive) = self.git_trouble(contract, &exchanged, &evidence).await {
+            return Gate { made, ..inconclusive_gate(inconclusive) };
         }
         let mut written = Written::new();
         if let Some(steady) = steady
@@ -389,12 +400,21 @@ impl ContractRunner {
         });
     }
 
-    /// Says why nobody can rely on what git says in the workspace; `None` where one can.
-    async fn forged_objects(&self) -> Option<String> {
-        let verified = verify_newer(&self.spawner, &self.workspace, self.setting.repositories()).await;
-        let error = verified.err()?;
-        let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
-        Some(format!("could not {error}{help}"))
+    /// Says why nobody can rely on what git said to a contract; `None` where one can.
+    async fn git_trouble(
+        &self,
+        contract: &Contract,
+        exchanged: &Exchanged,
+        evidence: &Evidence,
+    ) -> Option<Inconclusive> {
+        if exchanged.has_asked_git
+            && let Err(error) =
+                verify_newer(&self.spawner, &self.workspace, self.setting.repositories()).await
+        {
+            let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+            return Some(Inconclusive::ToolMissing { what: format!("could not {error}{help}") });
+        }
+        exchanged.words(contract, evidence).map(|what| Inconclusive::Unstable { what })
     }
 
     /// Looks at the files that must stay as they are; `None` where there are none.
@@ -494,8 +514,8 @@ impl ContractRunner {
             let reports = folder.path().join(REPORTS_FOLDER);
             set(&mut command.environment, "PLANCTL_REPORTS".into(), reports.into());
         }
-        if let Some(bin) = folder.bin() {
-            let mut path = bin.as_os_str().to_owned();
+        if let Some(git) = folder.git() {
+            let mut path = git.bin.as_os_str().to_owned();
             path.push(":");
             path.push(self.path());
             set(&mut command.environment, "PATH".into(), path);

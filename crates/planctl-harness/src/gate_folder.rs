@@ -16,7 +16,7 @@ use planctl_engine::Tier;
 
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, add_user_settings};
-use crate::git::front::{ASKED, Repositories};
+use crate::git::front::{GitFiles, Repositories};
 use crate::process::find_program;
 use crate::scratch::{GATE_PREFIX, ScratchFolder, create_folder};
 use crate::spawn::Spawner;
@@ -146,18 +146,7 @@ pub(crate) struct GateFolder {
     folder: ScratchFolder,
     content: FolderContent,
     variables: Vec<(OsString, OsString)>,
-    bin: Option<PathBuf>,
-    /// How the folder was before the contract in which it leaves its mark when it asks git.
-    unmarked: Option<Stamp>,
-}
-
-/// Which folder this is, and when something in it came or went.
-type Stamp = (u64, i64, i64);
-
-/// Looks at the folder of the mark; nobody can set the time of its last change.
-fn stamp_of(folder: &Path) -> Option<Stamp> {
-    let found = folder.join(ASKED).parent()?.symlink_metadata().ok()?;
-    Some((found.ino(), found.ctime(), found.ctime_nsec()))
+    git: Option<GitFiles>,
 }
 
 impl GateFolder {
@@ -177,12 +166,12 @@ impl GateFolder {
         while let Some(idle) = { setting.idle().pop() } {
             let folder = GateFolder::describe(idle, spawner, setting, workspace)?;
             if folder.restore(old).is_ok() {
-                return Ok(folder.unmarked());
+                return Ok(folder);
             }
         }
         let folder = GateFolder::describe(spawner.private_folder(GATE_PREFIX)?, spawner, setting, workspace)?;
         folder.restore(old)?;
-        Ok(folder.unmarked())
+        Ok(folder)
     }
 
     /// Says what the folder holds, and with which variables a contract finds it.
@@ -228,19 +217,13 @@ impl GateFolder {
         put("MAVEN_OPTS", user_home);
         put("MAVEN_SKIP_RC", "1".into());
         put("HOME", home.into());
-        let bin = match (&setting.bash, &setting.git) {
+        let git = match (&setting.bash, &setting.git) {
             (Some(bash), Some(git)) => {
-                let found = found.map(|(folders, _)| folders);
                 setting.repositories.add_front(&mut content, folder.path(), found, bash, git)?
             }
             _ => None,
         };
-        Ok(GateFolder { folder, content, variables, bin, unmarked: None })
-    }
-
-    fn unmarked(mut self) -> GateFolder {
-        self.unmarked = stamp_of(self.folder.path());
-        self
+        Ok(GateFolder { folder, content, variables, git })
     }
 
     fn restore(&self, old: OldFiles) -> io::Result<()> {
@@ -265,14 +248,9 @@ impl GateFolder {
         &self.variables
     }
 
-    /// Returns the folder of programs that come before all others.
-    pub(crate) fn bin(&self) -> Option<&Path> {
-        self.bin.as_deref()
-    }
-
-    /// Says whether the contract asked git for anything. Code under test may have taken the mark away, which its folder shows.
-    pub(crate) fn has_asked_git(&self) -> bool {
-        self.path().join(ASKED).symlink_metadata().is_ok() || stamp_of(self.path()) != self.unmarked
+    /// Returns the git that the contract finds; `None` where the workspace lies in no checkout.
+    pub(crate) fn git(&self) -> Option<&GitFiles> {
+        self.git.as_ref()
     }
 
     /// Returns the lock that everything which uses the folder has to hold.

@@ -169,6 +169,8 @@ impl Isolation {
     ) -> Option<Confinement> {
         let mut confinement = self.around(workspace, private, None)?;
         confinement.network = Network::Loopback;
+        // The checkout that a linked worktree belongs to may be another plan's workspace, or lie in a private folder.
+        confinement.shown.extend(git_folders(workspace));
         for file in judges {
             // Code under test could replace an entry that it can move away.
             let folders = file.ancestors().skip(1).take_while(|folder| *folder != workspace);
@@ -220,7 +222,7 @@ fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// Returns where git keeps what belongs to a workspace and lies outside of it: of a worktree, the repository's own folder.
+/// Returns where git keeps what belongs to a workspace: of a worktree, the repository's own folder, which lies outside of it.
 fn git_folders(workspace: &Path) -> Vec<PathBuf> {
     let Some(top) = git_top_level(workspace) else { return Vec::new() };
     let git = top.join(".git");

@@ -2,9 +2,10 @@
 //!
 //! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
 //! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
-//! `stability` looks at the files that nobody protects, but that nobody may change while a contract runs.
+//! `exchanges` notices the same of what a contract's git reads. `stability` looks at the files that nobody protects, but that nobody may change while a contract runs.
 
 mod comparing;
+mod exchanges;
 mod stability;
 mod survey;
 mod watch;
@@ -23,6 +24,7 @@ use crate::excerpt::Output;
 
 pub(crate) use comparing::Comparing;
 pub use comparing::{put_entry, read_entry};
+pub(crate) use exchanges::{Exchanged, Exchanges};
 pub use stability::{ContractWrite, Stability, Written};
 pub(crate) use stability::{Steady, TRACKED_FILES_MAX};
 

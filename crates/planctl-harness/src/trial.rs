@@ -108,7 +108,8 @@ impl TrialRunner {
         let runner = runner
             .map_err(|error| broken(&error))?
             .with_locks(vec![replica.lock()])
-            .with_isolation(place.isolation);
+            .with_isolation(place.isolation)
+            .in_trial();
         Ok(TrialRunner {
             spawner,
             runner,

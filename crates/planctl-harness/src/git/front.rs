@@ -6,9 +6,6 @@
 //! Read-only commands get an index that is made anew: staged entries stay staged, and every file is read. Commands that
 //! change something get the repository's own index, or what they do would be lost.
 //!
-//! It leaves a mark, so that the objects that came since the run was taken up are compared with their names where a contract asked git
-//! for anything, and there alone.
-//!
 //! It is a script and no mode of planctl's own program, since a sandbox hides that program from contracts.
 
 use std::io::{self, Write};
@@ -25,11 +22,19 @@ use crate::folder_content::FolderContent;
 /// How many submodules have a clean configuration of their own.
 const SUBMODULES_MAX: usize = 64;
 
-/// The file beside the clean repositories that tells that a contract asked git.
-pub(crate) const ASKED: &str = "git/asked";
-
 /// The script, with places for the shell, the real git and the table of repositories.
 const SCRIPT: &str = include_str!("front.sh");
+
+/// A contract's git, and what it reads.
+#[derive(Debug)]
+pub(crate) struct GitFiles {
+    /// The folder of programs that come before all others on the `PATH`.
+    pub(crate) bin: PathBuf,
+    /// The top of the checkout.
+    pub(crate) top: PathBuf,
+    /// The repositories of the checkout and of its submodules.
+    pub(crate) repositories: Vec<GitFolders>,
+}
 
 /// The repositories of a workspace, as they were when this was made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -102,18 +107,20 @@ impl Repositories {
         }
     }
 
-    /// Adds the program to a private folder at `path`, for a workspace in this repository; returns the folder that belongs on
-    /// the `PATH`, or `None` where the workspace lies in no checkout.
+    /// Adds the program to a private folder at `path`, for a workspace in this repository and below this top; returns `None` where
+    /// the workspace lies in no checkout.
     pub(crate) fn add_front(
         &self,
         folder: &mut FolderContent,
         path: &Path,
-        found: Option<GitFolders>,
+        found: Option<(GitFolders, PathBuf)>,
         bash: &Path,
         git: &Path,
-    ) -> io::Result<Option<PathBuf>> {
+    ) -> io::Result<Option<GitFiles>> {
+        let Some((found, top)) = found else { return Ok(None) };
+        let repositories = repositories(Some(found));
         let mut table = String::new();
-        for (number, folders) in repositories(found).into_iter().enumerate() {
+        for (number, folders) in repositories.iter().enumerate() {
             let mut settings = RepositorySettings::read(&folders.common);
             if let Some(known) = self.before.iter().find(|known| known.folders.common == folders.common) {
                 settings = settings.with_those_before(&known.settings);
@@ -123,16 +130,12 @@ impl Repositories {
             let (own, common) = (quoted(&folders.own)?, quoted(&folders.common)?);
             table.push_str(&format!("{own}) common={common} clean={} ;;\n", quoted(&path.join(clean))?));
         }
-        if table.is_empty() {
-            return Ok(None);
-        }
         let script = SCRIPT
             .replace("@BASH@", &bash.to_string_lossy())
             .replace("@GIT@", &quoted(git)?)
-            .replace("@ASKED@", &quoted(&path.join(ASKED))?)
             .replace("@REPOSITORIES@", &table);
         folder.program("bin/git", script);
-        Ok(Some(path.join("bin")))
+        Ok(Some(GitFiles { bin: path.join("bin"), top, repositories }))
     }
 }
 

@@ -2,7 +2,6 @@
 # Made by planctl for one contract. Runs git; on the workspace's own repository with a configuration, and for commands
 # that look with an index, that nobody who worked there has written.
 git=@GIT@
-: >@ASKED@
 arguments=("$@") options=()
 while (( $# )); do
   case $1 in

@@ -123,6 +123,32 @@ impl NewerObjects {
     }
 }
 
+/// Says whether a path is that of an object's file, of a pack or of a pack's index.
+pub(crate) fn is_object_file(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    match path.parent().and_then(Path::file_name).and_then(OsStr::to_str) {
+        Some("pack") => {
+            matches!(path.extension().and_then(OsStr::to_str), Some("idx" | "pack"))
+                && name.starts_with("pack-")
+        }
+        Some(start) => is_hexadecimal(start, 2) && (is_hexadecimal(name, 38) || is_hexadecimal(name, 62)),
+        None => false,
+    }
+}
+
+/// Says whether a path is that of a folder of objects, which git removes when it is empty.
+pub(crate) fn is_folder_of_objects(path: &Path) -> bool {
+    let is_within = path.parent().and_then(Path::file_name).is_some_and(|name| name == "objects");
+    is_within && path.file_name().and_then(OsStr::to_str).is_some_and(|name| is_hexadecimal(name, 2))
+}
+
+/// Lists the folders of files of objects and of packs.
+pub(crate) fn object_folders_of(objects: &Path) -> Vec<PathBuf> {
+    let mut names = names(objects);
+    names.retain(|name| name.to_str().is_some_and(|name| name == "pack" || is_hexadecimal(name, 2)));
+    names.into_iter().map(|name| objects.join(name)).collect()
+}
+
 /// Returns the folders in which git looks for the objects of a repository: its own, and those that it borrows from.
 fn object_folders(common: &Path) -> Vec<PathBuf> {
     let mut folders = vec![common.join("objects")];

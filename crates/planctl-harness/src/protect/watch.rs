@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use planctl_glob::is_glob;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
+use tokio::runtime::Handle;
 
 use super::survey::{Pattern, Survey, bytes_of_name, name_of};
 use super::{Baseline, EntryKind};
@@ -21,7 +22,7 @@ use super::{Baseline, EntryKind};
 /// The most folders in which new entries that match a pattern are watched for: the system has a few thousand watches at least.
 const PATTERN_FOLDERS_MAX: usize = 2_000;
 /// The events of entries that come to a folder or leave it.
-const MOVES: WatchFlags =
+pub(super) const MOVES: WatchFlags =
     WatchFlags::MOVED_FROM.union(WatchFlags::MOVED_TO).union(WatchFlags::CREATE).union(WatchFlags::DELETE);
 
 /// Watches the protected entries of a workspace, and the folders on the way to them.
@@ -34,9 +35,12 @@ pub(crate) struct Watch {
 }
 
 #[derive(Default)]
-struct Target {
+pub(super) struct Target {
     itself: BTreeSet<String>,
-    names: BTreeMap<OsString, String>,
+    /// By the name of an entry in the folder.
+    pub(super) names: BTreeMap<OsString, String>,
+    /// The file or the folder, where all that happens to it is told.
+    pub(super) paths: BTreeSet<PathBuf>,
     /// Where it lies, and the place of a pattern that entries in it may match.
     patterns: BTreeSet<(PathBuf, usize)>,
 }
@@ -57,7 +61,8 @@ impl Watch {
         watch
     }
 
-    fn new() -> Watch {
+    /// Watches nothing yet.
+    pub(super) fn new() -> Watch {
         let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
         Watch { events, targets: BTreeMap::new(), patterns: Vec::new() }
     }
@@ -120,6 +125,26 @@ impl Watch {
         Some(add_watch(self.events.as_ref()?, path, flags | WatchFlags::MASK_ADD))
     }
 
+    /// Begins to watch a file, or a folder and the entries in it, if it is there.
+    pub(super) fn add_path(&mut self, path: &Path, events: WatchFlags) {
+        if let Some(target) = self.target(path, events) {
+            target.paths.insert(path.to_owned());
+        }
+    }
+
+    /// Begins to watch whether a name comes to its folder or leaves it.
+    pub(super) fn add_name(&mut self, path: &Path) {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+        if let Some(target) = self.target(folder, MOVES) {
+            target.names.insert(name.to_owned(), path.display().to_string());
+        }
+    }
+
+    /// Says whether anything can be told at all.
+    pub(super) fn is_on(&self) -> bool {
+        self.events.is_some()
+    }
+
     /// Begins to watch whether folders of a workspace are moved.
     pub(crate) fn watch_moves<'a>(workspace: &Path, folders: impl Iterator<Item = &'a Path>) -> Watch {
         let mut watch = Watch::new();
@@ -172,8 +197,8 @@ impl Watch {
     }
 
     /// Reads what happened; returns whether that is all that did.
-    fn read_events(self, mut see: impl FnMut(ReadFlags, Option<&OsStr>, &Target)) -> bool {
-        let Some(events) = self.events else { return false };
+    pub(super) fn read_events(self, mut see: impl FnMut(ReadFlags, Option<&OsStr>, &Target)) -> bool {
+        let Some(events) = &self.events else { return false };
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut reader = Reader::new(events, &mut buffer);
         while let Ok(event) = reader.next() {
@@ -184,5 +209,17 @@ impl Watch {
             see(event.events(), event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())), target);
         }
         true
+    }
+}
+
+impl Drop for Watch {
+    /// Closes the notifications aside: the kernel waits until nobody can be telling of something, which takes as long as a short
+    /// contract (13 to 26 ms on a busy machine).
+    fn drop(&mut self) {
+        let Some(events) = self.events.take() else { return };
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(events))),
+            Err(_) => drop(events),
+        }
     }
 }

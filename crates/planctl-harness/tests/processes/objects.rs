@@ -20,6 +20,7 @@ pub fn tests() -> Vec<Trial> {
         a10_objects_that_came_before_a_run_is_taken_up_again_are_compared_too,
         a10_a_folder_that_a_worker_prepared_long_before_is_looked_into,
         a10_objects_that_a_worker_makes_as_git_does_are_believed,
+        a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test,
     ]
 }
 
@@ -47,9 +48,6 @@ fn forge(place: &Place, object: &str, other: &str) -> PathBuf {
 fn assert_forged(runner: &ContractRunner, what: &str) {
     let said = nothing(runner, "git diff --quiet HEAD");
     assert!(said.contains("git would give other content") && said.contains(what), "{said}");
-    let said =
-        nothing(runner, "git diff --quiet HEAD && rm \"$(dirname \"$(command -v git)\")\"/../git/asked");
-    assert!(said.contains(what), "code under test takes the mark away: {said}");
     assert_eq!(exit_code(runner, "test -f a.txt"), 0, "a contract that asks git nothing is judged");
 }
 
@@ -159,5 +157,45 @@ fn a10_objects_that_a_worker_makes_as_git_does_are_believed() {
                 "{ways:?}"
             );
         }
+    }
+}
+
+fn a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test() {
+    let place = Place::repository();
+    let runner = place.runner();
+    let object = place.git(&["rev-parse", "HEAD:tests"]);
+    let object = format!(".git/objects/{}/{}", &object[..2], &object[2..]);
+    let bin = "$(dirname \"$(command -v git)\")";
+    // Each puts back what it did.
+    let led = [
+        "mv .git .real && cp -r .real .git && git status && rm -rf .git && mv .real .git".to_owned(),
+        "mv .git .real && echo gitdir: .real > .git && git status && rm .git && mv .real .git".to_owned(),
+        "mv .git/objects .o && cp -r .o .git/objects && git status && rm -rf .git/objects && mv .o .git/objects".to_owned(),
+        "echo /tmp > .git/objects/info/alternates && git status; rm .git/objects/info/alternates".to_owned(),
+        format!("cp {object} .o && chmod u+w {object} && echo x > {object} && git status; cat .o > {object} && rm .o"),
+        format!("mv {object} .o && echo x > {object} && git status; mv -f .o {object}"),
+        format!("cp {object} .o && cp {object} .x && mv -f .x {object} && git status && mv -f .o {object}"),
+        "touch .git/objects/pack/pack-1.idx && git status && rm .git/objects/pack/pack-1.idx".to_owned(),
+        format!("printf '#!/bin/sh\\n' > {bin}/grep && chmod +x {bin}/grep && grep -q bad a.txt && rm {bin}/grep"),
+        format!("cat {bin}/git > .g && printf '#!/bin/sh\\n' > {bin}/git && git x && cat .g > {bin}/git && rm .g"),
+        format!("d={bin}; mv $d .b && mkdir $d && rmdir $d && mv .b $d"),
+    ];
+    for command in &led {
+        let contract = super::support::contract(command, Duration::from_secs(60));
+        let baseline = Arc::new(Baseline::default());
+        let gate = block_on(runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
+        let HarnessResult::Nothing(Inconclusive::Unstable { what }) = gate.found else {
+            panic!("{command}: {:?}", gate.found)
+        };
+        assert!(what.ends_with("changed while the contract ran"), "{what}");
+    }
+    let honest = [
+        "mv .git .real && mv .real .git",
+        "echo new > new.txt && git add new.txt && git stash -q && git stash pop -q && git status",
+        "git -c user.name=t -c user.email=t@example.org commit -qm new && git show HEAD && git gc -q --prune=now",
+        "git init -q inner && cd inner && git status && mv .git .real && mv .real .git",
+    ];
+    for command in honest {
+        assert_eq!(exit_code(&runner, command), 0, "{command}");
     }
 }

@@ -18,6 +18,7 @@ use planctl_harness::{
     agent_state, credentials, probe_isolation,
 };
 
+use super::gate_folders::{Place, exit_code};
 use super::support::{alive, block_on, marked, run, script, spawner};
 use crate::trials;
 
@@ -36,6 +37,7 @@ pub fn tests() -> Vec<Trial> {
         attacks_are_held_as_the_table_says,
         cheat_48_code_under_test_cannot_swap_its_judge_at_any_tier,
         agents_have_their_own_state_and_no_other,
+        a_contract_in_a_linked_worktree_finds_its_repository_in_a_hidden_workspace,
     ];
     let many = Trial::test("sandbox::a15_one_hundred_times_each", || {
         outlives(100);
@@ -328,6 +330,27 @@ fn cheat_48_code_under_test_cannot_swap_its_judge_at_any_tier() {
         let HarnessResult::Evidence(evidence) = found else { panic!("{tier}: {found:?}") };
         assert_eq!(evidence.isolation, tier);
         assert_eq!(contract.judge(&evidence), Some(Verdict::Failed), "{tier}: {evidence:?}");
+    }
+}
+
+fn a_contract_in_a_linked_worktree_finds_its_repository_in_a_hidden_workspace() {
+    for tier in offered() {
+        let place = Place::repository();
+        let linked = place.at("linked");
+        place.git(&["worktree", "add", "-b", "side", &linked.to_string_lossy()]);
+        let isolation = Isolation { tier, hidden: vec![place.work()], writable: Vec::new() };
+        let spawner = spawner().with_scratch(place.at("scratch"));
+        let runner = ContractRunner::new(spawner, &linked, None, []).unwrap().with_isolation(isolation);
+        let ask = "git diff --quiet HEAD && git log --oneline side | grep -q one";
+        assert_eq!(exit_code(&runner, ask), 0, "{tier}");
+        let file = place.work().join("a.txt");
+        assert_ne!(
+            exit_code(&runner, &format!("cat {}", file.display())),
+            0,
+            "{tier}: the other workspace is hidden"
+        );
+        let write = format!("echo x > {}", place.work().join(".git/x").display());
+        assert_ne!(exit_code(&runner, &write), 0, "{tier}");
     }
 }
 

@@ -213,7 +213,8 @@ fn what_an_honest_contract_makes_before_it_runs_it_may_be_new() {
 
 #[test]
 fn what_a_tool_reads_by_itself_decides_too() {
-    let package = r#"{"scripts": {"pretest": "bash tests/clean.sh", "test": "node test/slug.js && jest", "lint": "eslint ."}}"#;
+    let package = r#"{"workspaces": ["packages/*"], "scripts": {"pretest": "bash tests/clean.sh",
+                      "test": "node test/slug.js && jest", "lint": "eslint .", "all": "npm test --workspaces"}}"#;
     let makefile = "include config.mk\n-include local.mk deps.d\nTESTS = tests\n\ncheck: count\n\t@bash $(TESTS)/check.sh && ./count\n\
                     count: count.c\n\tcc -o count count.c\ndeploy:\n\tbash deploy.sh\n";
     let justfile = "import 'ci/tests.just'\nmod? deploy\ntests := 'tests'\n\ncheck: (build '-g')\n    @bash {{tests}}/check.sh\n\
@@ -233,7 +234,7 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("ci/tests.just", "lint *args:\n    #!/usr/bin/env bash\n    cd tests\n    bash lint.sh\n"),
         ("tests/lint.sh", "#!/bin/sh"),
     ]));
-    let cases: [(&str, &[&str], &[&str]); 21] = [
+    let cases: [(&str, &[&str], &[&str]); 23] = [
         (
             "make check",
             &["Makefile", "config.mk", "tests/check.sh"],
@@ -252,10 +253,12 @@ fn what_a_tool_reads_by_itself_decides_too() {
             &["app/.npmrc", ".npmrc", "test/slug.js"],
         ),
         ("npm ci && npm test", &["package-lock.json"], &[".npmrc"]),
+        ("npm test --workspace=cart", &["packages/*/package.json"], &[".npmrc"]),
+        ("npm run all", &["packages/*/package.json"], &[]),
         (
             "npx jest src/a.test.js",
             &["node_modules/.bin/jest", "src/a.test.js"],
-            &["jest.config.{js,ts,mjs,cjs,json}"],
+            &["jest.config.{js,ts,mjs,cjs,mts,cts,json}"],
         ),
         ("node --test test/", &["package.json", "test", "test/**/*.{js,mjs,cjs,ts,mts,cts}"], &[]),
         (
@@ -308,6 +311,71 @@ fn what_a_tool_reads_by_itself_decides_too() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
+    let package = r#"{"scripts": {"test": "node test/cart.js && jest"}}"#;
+    let workspace = Files(BTreeMap::from([
+        ("package.json", package),
+        ("Cargo.toml", ""),
+        ("go.mod", ""),
+        ("pyproject.toml", ""),
+        ("build.gradle.kts", ""),
+        ("phpunit.xml.dist", ""),
+        ("app/main.c", ""),
+        ("tests/test_cart.py", ""),
+    ]));
+    let cases: [(&str, &[&str]); 16] = [
+        ("pytest tests", &["pytest.toml", "tests/.pytest.toml"]),
+        (
+            "python3 -m pytest tests",
+            &[
+                "a.dist-info/entry_points.txt",
+                "a.egg-info/entry_points.txt",
+                "pytest_a.py",
+                "packaging/__init__.py",
+            ],
+        ),
+        ("PYTHONPATH=lib pytest tests", &["lib/a.dist-info/entry_points.txt"]),
+        ("npm test", &["node_modules/.bin/sh", "node_modules/.bin/node"]),
+        ("cd app && npm test", &["app/package.json", "app/node_modules/.bin/sh"]),
+        ("cd app && cargo test", &["app/Cargo.toml"]),
+        ("cargo nextest run", &[".config/nextest.toml", "build.rs"]),
+        ("go test ./...", &["cart/go.mod", "vendor/modules.txt"]),
+        ("cargo test -p cart", &["crates/cart/build.rs"]),
+        (
+            "gradle test",
+            &["app/build.gradle", "settings.gradle", "buildSrc/src/main/java/A.java", "buildSrc/a.kts"],
+        ),
+        ("npx jest", &["babel.config.js", ".babelrc.json"]),
+        ("npx vitest run", &["vite.config.ts"]),
+        ("rspec", &[".rspec-local"]),
+        ("prove t/a.t", &[".proverc"]),
+        ("shellspec spec/a.sh && busted spec/a.lua", &[".shellspec", ".busted"]),
+        ("tox && phpunit", &["tox.ini", "phpunit.dist.xml"]),
+    ];
+    let fixed = |script: &str| -> Vec<planctl_glob::Glob> {
+        let fixed = deciding(script, &workspace).fixed;
+        fixed.iter().map(|glob| planctl_glob::Glob::parse(glob).unwrap()).collect()
+    };
+    let has = |globs: &[planctl_glob::Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
+    // An honest worker installs, and makes folders.
+    let honest =
+        ["node_modules/.bin/jest", "new/package.json", "src/cart.egg-info/PKG-INFO", "app/pytest.py"];
+    let mut wrong = String::new();
+    for (script, new) in cases {
+        let fixed = fixed(script);
+        for path in new.iter().filter(|path| !has(&fixed, path)) {
+            wrong.push_str(&format!("{script}: {path} may be new\n"));
+        }
+        for path in honest.iter().filter(|path| has(&fixed, path)) {
+            wrong.push_str(&format!("{script}: {path} may not be new\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(!has(&fixed("pytest tests"), "cart.egg-info/entry_points.txt"), "pytest alone does not find it");
+    assert!(!has(&fixed("cd new && npm test"), "new/package.json"), "it is the work");
 }
 
 #[test]

@@ -85,6 +85,14 @@ impl Follower<'_> {
             return;
         }
         let Some(folder) = self.folder_here() else { return };
+        // Where it is given no targets, nothing is known of its tests; a configuration of it alone judges nothing.
+        let is_given_targets = !tool.kept.is_empty() && tool.kept.iter().all(|name| name.contains(' '));
+        if is_given_targets
+            && self.deciding.paths_and_patterns().next().is_none()
+            && !self.has_any(&folder, tool.fixed)
+        {
+            return;
+        }
         for name in tool.kept.iter().filter(|name| !name.contains(' ')) {
             self.keep(joined(&folder, name));
         }
@@ -109,6 +117,18 @@ impl Follower<'_> {
         }
     }
 
+    /// Protects folders below the next one upward that has a file from a new one of that name, which would go before it.
+    fn fix_nearer(&mut self, folder: &str, name: &str) {
+        let has = |path: &str| self.look.has(path) == Some(true);
+        let nearer: Vec<&str> =
+            upward(folder).take_while(|folder| !has(&joined(folder, name)) && !folder.is_empty()).collect();
+        let is_above = nearer.last().is_some_and(|last| has(&joined(parent(last), name)));
+        // A folder that is not there yet is the work, with all that it will hold.
+        for folder in nearer.into_iter().filter(|folder| is_above && has(folder)).collect::<Vec<_>>() {
+            self.fix(joined(folder, name));
+        }
+    }
+
     fn has_any(&self, folder: &str, names: &[&str]) -> bool {
         names.iter().any(|name| self.look.has(&joined(folder, name)) == Some(true))
     }
@@ -120,6 +140,7 @@ impl Follower<'_> {
             self.change_folder(&Value::plain(parent(text), manifest.span).word());
         }
         let Some(folder) = self.folder_here() else { return };
+        self.fix_nearer(&folder, "Cargo.toml");
         if rest.iter().any(|word| matches!(word.raw.as_str(), "--locked" | "--frozen")) {
             self.keep(joined(&folder, "Cargo.lock"));
         }

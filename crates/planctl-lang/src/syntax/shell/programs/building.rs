@@ -136,7 +136,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["mocha", "ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
     Program { names: &["rspec"], reads: reads::RSPEC, does: TEST, ..PLAIN },
     Program { names: &["phpunit"], reads: reads::PHPUNIT, does: TEST, ..PLAIN },
-    Program { names: &["bats", "prove", "shellspec", "busted"], reads: reads::BATS, does: TEST, ..PLAIN },
+    Program { names: &["bats"], reads: reads::BATS, does: TEST, ..PLAIN },
+    Program { names: &["prove"], reads: reads::PROVE, does: TEST, ..PLAIN },
+    Program { names: &["shellspec"], reads: reads::SHELLSPEC, does: TEST, ..PLAIN },
+    Program { names: &["busted"], reads: reads::BUSTED, does: TEST, ..PLAIN },
     Program { names: &["tox", "nox"], reads: reads::TOX, does: TEST, ..PLAIN },
     Program { names: &["ctest", "deno", "task", "nose2"], does: TEST, ..PLAIN },
     // Readers of sources.

@@ -81,7 +81,8 @@ pub(super) const NPM: &[Reads] = &[Reads {
     above: &[".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
     folder: &["--prefix", "-C", "--dir", "--cwd"],
     also: "what the script in `package.json` runs, with its `pre` and `post` scripts, and `node_modules/.bin` of its \
-               programs; for `npm ci`, the lock file",
+               programs: a new `sh`, `node` or other program of the host there is a change; no nearer `package.json`; those of \
+               `workspaces`, where the call is for these; for `npm ci`, the lock file",
     why: "a lock file decides nothing unless it is installed from, and an honest worker's tools write it",
     ..READS
 }];
@@ -89,15 +90,21 @@ pub(super) const NPM: &[Reads] = &[Reads {
 pub(super) const PYTEST: &[Reads] = &[Reads {
     kept: &["test_*.py, *_test.py, conftest.py and __init__.py below its targets"],
     file: &["-c", "--config-file"],
-    also: "files that it names; `conftest.py` below its targets and on the way up; `pytest.ini`, `.pytest.ini`, \
-               `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up",
-    why: "a new `conftest.py` or configuration is loaded before every test; a new test is not counted as a change",
+    also: "files that it names; `conftest.py` below its targets and on the way up; `pytest.toml`, `.pytest.toml`, \
+               `pytest.ini`, `.pytest.ini`, `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up; for `python -m pytest` and \
+               `PYTHONPATH`, no new `entry_points.txt` of a `.dist-info` or `.egg-info` there, and no `pytest_*.py`",
+    why: "a new `conftest.py`, configuration or plugin is loaded before every test; a new test is not counted as a change",
     ..READS
 }];
 
 pub(super) const JEST: &[Reads] = &[Reads {
     kept: &["package.json", "babel.config.*", ".babelrc", "**/*.{test,spec}.*", "**/__tests__/**"],
-    fixed: &["jest.config.{js,ts,mjs,cjs,json}"],
+    fixed: &[
+        "jest.config.{js,ts,mjs,cjs,mts,cts,json}",
+        "babel.config.{js,mjs,cjs,cts,json}",
+        ".babelrc",
+        ".babelrc.{js,mjs,cjs,json}",
+    ],
     file: &["-c", "--config"],
     why: "a new test is not counted as a change; snapshots below `__tests__` are kept as they are",
     ..READS
@@ -105,7 +112,7 @@ pub(super) const JEST: &[Reads] = &[Reads {
 
 pub(super) const VITEST: &[Reads] = &[Reads {
     kept: &["package.json", "vite.config.*", "**/*.{test,spec}.*", "**/__tests__/**"],
-    fixed: &["vitest.config.{js,ts,mjs,cjs,mts,cts}", "vitest.workspace.{js,ts,json}"],
+    fixed: &["{vitest,vite}.config.{js,ts,mjs,cjs,mts,cts}", "vitest.workspace.{js,ts,json}"],
     file: &["-c", "--config"],
     why: "as for jest",
     ..READS
@@ -153,7 +160,7 @@ const CARGO_READS: Reads = Reads {
 
 pub(super) const CARGO: &[Reads] = &[
     Reads {
-        verbs: &["test", "t", "nextest", "bench", "clippy", "fmt"],
+        verbs: &["test", "t", "bench", "clippy", "fmt"],
         kept: &[
             "Cargo.toml",
             "**/Cargo.toml",
@@ -163,10 +170,26 @@ pub(super) const CARGO: &[Reads] = &[
             "clippy.toml",
             "rustfmt.toml",
         ],
-        fixed: &["build.rs"],
+        fixed: &["**/build.rs"],
         file: &["--manifest-path"],
         also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`",
         why: "`Cargo.toml` can leave a test out; `Cargo.lock` is written by cargo itself; tests within `src` are the work",
+        ..CARGO_READS
+    },
+    Reads {
+        verbs: &["nextest"],
+        kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
+        fixed: &["**/build.rs"],
+        above: &[
+            ".config/nextest.toml",
+            ".cargo/config.toml",
+            ".cargo/config",
+            "rust-toolchain.toml",
+            "rust-toolchain",
+        ],
+        file: &["--manifest-path", "--config-file"],
+        also: "as for `test`",
+        why: "its configuration can leave tests out",
         ..CARGO_READS
     },
     Reads {
@@ -179,10 +202,12 @@ pub(super) const CARGO: &[Reads] = &[
 pub(super) const GO: &[Reads] = &[Reads {
     verbs: &["test", "vet"],
     kept: &["go.mod", "vendor/modules.txt"],
+    fixed: &["**/go.mod", "vendor/modules.txt"],
     above: &["go.work"],
     folder: &["-C"],
     also: "`*_test.go` of its packages, new ones too",
-    why: "Go links all tests of a package into one program, so a new file with a `TestMain` can end all of them",
+    why: "Go links all tests of a package into one program, so a new file with a `TestMain` can end all of them; the packages of a \
+          folder with a `go.mod` of its own are left out, and those of `vendor` go before others",
     ..READS
 }];
 
@@ -204,34 +229,51 @@ pub(super) const GRADLE: &[Reads] = &[Reads {
         "gradle/**",
         "**/src/test/**",
     ],
-    fixed: &["gradle.properties"],
+    fixed: &[
+        "gradle.properties",
+        "settings.gradle",
+        "**/build.gradle",
+        "buildSrc/*.{gradle,kts}",
+        "buildSrc/src/**",
+    ],
     folder: &["-p", "--project-dir"],
-    why: "a new test is not counted as a change",
+    why: "a `build.gradle` takes precedence over a `build.gradle.kts`, and `buildSrc` is built and run first; a new test is \
+          not counted as a change",
     ..READS
 }];
 
 pub(super) const RSPEC: &[Reads] = &[Reads {
     kept: &["spec/**"],
-    fixed: &[".rspec"],
+    fixed: &[".rspec", ".rspec-local"],
     why: "a new test is not counted as a change",
     ..READS
 }];
 
 pub(super) const PHPUNIT: &[Reads] = &[Reads {
     kept: &["tests/**", "phpunit.xml.dist"],
-    fixed: &["phpunit.xml"],
+    fixed: &["phpunit.xml", "phpunit.dist.xml"],
     file: &["-c", "--configuration"],
     why: "a new test is not counted as a change",
     ..READS
 }];
 
-pub(super) const BATS: &[Reads] =
-    &[Reads { kept: &["its targets"], why: "a new test is not counted as a change", ..READS }];
+const TARGETS: Reads =
+    Reads { kept: &["its targets"], why: "a new test is not counted as a change", ..READS };
+
+pub(super) const BATS: &[Reads] = &[TARGETS];
+
+pub(super) const PROVE: &[Reads] = &[Reads { fixed: &[".proverc"], ..TARGETS }];
+
+pub(super) const SHELLSPEC: &[Reads] =
+    &[Reads { fixed: &[".shellspec", ".shellspec-local", ".shellspec-basedir"], ..TARGETS }];
+
+pub(super) const BUSTED: &[Reads] = &[Reads { fixed: &[".busted"], ..TARGETS }];
 
 pub(super) const TOX: &[Reads] = &[Reads {
     kept: &["tox.ini", "noxfile.py", "pyproject.toml", "setup.cfg", "setup.py", "tests/**"],
+    fixed: &["tox.ini", "setup.cfg"],
     file: &["-c", "-f"],
-    why: "which tests run stands there",
+    why: "which tests run stands there; a `tox.ini` takes precedence over a `pyproject.toml`",
     ..READS
 }];
 

@@ -3,14 +3,24 @@
 use serde_json::Value as Json;
 
 use super::super::following::{At, Follower};
-use super::super::values::joined;
+use super::super::programs::{is_python, is_shell};
+use super::super::values::{joined, normalise};
 use super::super::{Arguments, Reading, Word, commands, read};
 use super::{after_options, upward, values_of};
 
 const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
+/// Words with which scripts of the packages of a workspace run.
+const WORKSPACES: [&str; 9] =
+    ["-w", "--workspace", "-ws", "--workspaces", "-r", "--recursive", "-F", "--filter", "workspaces"];
 /// The files that `npm ci` and its kin read.
 const LOCK_FILES: [&str; 5] =
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
+
+/// Programs that a script of `package.json` takes from the host: a package that brings one goes before it.
+const OF_THE_HOST: [&str; 24] = [
+    "node", "npm", "npx", "env", "make", "git", "cargo", "go", "perl", "ruby", "php", "java", "timeout",
+    "xargs", "find", "grep", "sed", "awk", "diff", "cmp", "cat", "ls", "sort", "head",
+];
 
 impl Follower<'_> {
     /// `npm test`, `npm run NAME`, `yarn NAME`, `pnpm exec PROGRAM`
@@ -18,6 +28,9 @@ impl Follower<'_> {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &FOLDER) {
             self.change_folder(&folder);
+        }
+        if rest.iter().any(|word| WORKSPACES.contains(&word.text().split('=').next().unwrap_or_default())) {
+            self.workspace_packages();
         }
         let read = Arguments::read(rest, "Cw", &["prefix", "dir", "cwd", "workspace", "loglevel"]);
         let words: Vec<&str> = read.positional.iter().map(|word| word.text()).collect();
@@ -49,10 +62,30 @@ impl Follower<'_> {
 
     fn node_program(&mut self, name: &str) {
         let Some(here) = self.folder_here() else { return };
+        let is_of_the_host = OF_THE_HOST.contains(&name) || is_shell(name) || is_python(name);
         if !name.contains('/') {
             for folder in upward(&here) {
-                self.keep(joined(folder, &format!("node_modules/.bin/{name}")));
+                let program = joined(folder, &format!("node_modules/.bin/{name}"));
+                if is_of_the_host { self.fix(program) } else { self.keep(program) }
             }
+        }
+    }
+
+    /// Protects the `package.json` of each package that the one here has in its workspace.
+    fn workspace_packages(&mut self) {
+        let Some(here) = self.folder_here() else { return };
+        let read = |name: &str| self.look.read(&joined(&here, name)).unwrap_or_default();
+        let package: Json = serde_json::from_str(&read("package.json")).unwrap_or_default();
+        let listed =
+            package["workspaces"].as_array().or_else(|| package["workspaces"]["packages"].as_array());
+        let mut folders: Vec<String> =
+            listed.into_iter().flatten().filter_map(Json::as_str).map(str::to_owned).collect();
+        // Those of pnpm are the list of its file.
+        let entries = read("pnpm-workspace.yaml");
+        let entries = entries.lines().filter_map(|line| line.trim().strip_prefix("- "));
+        folders.extend(entries.map(|entry| entry.trim().trim_matches(['\'', '"']).to_owned()));
+        for folder in folders.iter().filter(|folder| !folder.starts_with('!')) {
+            self.keep(normalise(&joined(&here, &format!("{folder}/package.json"))));
         }
     }
 
@@ -67,6 +100,9 @@ impl Follower<'_> {
         let read_in =
             |folder: &str| Some((folder.to_owned(), self.look.read(&joined(folder, "package.json"))?));
         let Some((folder, text)) = upward(&here).find_map(read_in) else { return };
+        self.fix_nearer(&here, "package.json");
+        // It runs the scripts.
+        self.node_program("sh");
         let Ok(package) = serde_json::from_str::<Json>(&text) else { return };
         for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
             let Some(script) = package["scripts"][&name].as_str() else { continue };

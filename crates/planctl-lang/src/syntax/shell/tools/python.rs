@@ -147,7 +147,15 @@ const LIBRARY: [&[&str]; 2] = [
     ],
 ];
 /// Where pytest finds its configuration.
-const CONFIGURATION: [&str; 5] = ["pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
+const CONFIGURATION: [&str; 7] =
+    ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
+/// Files that pytest loads by itself out of a folder in which Python finds modules: plugins that a distribution names, and modules of its
+/// own and of its plugins.
+const PLUGINS: [&str; 3] = [
+    "*.{dist-info,egg-info}/entry_points.txt",
+    "{pytest_*,packaging,pygments,exceptiongroup,tomli}.{py,pyc,*.so,so}",
+    "{pytest_*,packaging,pygments,exceptiongroup,tomli}/__init__.{py,pyc}",
+];
 
 impl Follower<'_> {
     /// `python FILE`, `python -m MODULE`, `python -c …`
@@ -186,21 +194,32 @@ impl Follower<'_> {
         if let Some(folder) = first {
             self.protect_from_shadowing(&folder);
         }
-        for value in self.shell.variables.get("PYTHONPATH").cloned().unwrap_or_default() {
-            for folder in value.text.split(':').filter(|folder| !folder.is_empty()) {
-                match self.place(folder, false) {
-                    FileLocation::Inside(path) => self.protect_from_shadowing(&path),
-                    FileLocation::Outside if folder == "." => self.protect_from_shadowing(""),
-                    FileLocation::Outside | FileLocation::Unknown => {}
-                }
-            }
+        for folder in self.python_path() {
+            self.protect_from_shadowing(&folder);
         }
+    }
+
+    /// Returns the folders of the workspace that `PYTHONPATH` names.
+    fn python_path(&self) -> Vec<String> {
+        let values = self.shell.variables.get("PYTHONPATH").into_iter().flatten();
+        let folders = values.flat_map(|value| value.text.split(':')).filter(|folder| !folder.is_empty());
+        let within = folders.filter_map(|folder| match self.place(folder, false) {
+            FileLocation::Inside(path) => Some(path),
+            FileLocation::Outside if folder == "." => Some(String::new()),
+            FileLocation::Outside | FileLocation::Unknown => None,
+        });
+        within.collect()
     }
 
     fn module_run(&mut self, module: &str, rest: &[Word], at: At) {
         match module {
             "unittest" => self.unittest(rest, at),
-            "pytest" | "py.test" => self.pytest_run(rest, at),
+            "pytest" | "py.test" => {
+                self.pytest_run(rest, at);
+                if let Some(folder) = self.folder_here() {
+                    self.protect_from_plugins(&folder);
+                }
+            }
             "coverage" if rest.first().is_some_and(|word| word.raw == "run") => {
                 return self.python(&rest[1..], at);
             }
@@ -246,6 +265,10 @@ impl Follower<'_> {
             self.fix(joined(folder, &format!("{{{list}}}.{{py,pyc,*.so,so}}")));
             self.fix(joined(folder, &format!("{{{list}}}/__init__.{{py,pyc}}")));
         }
+    }
+
+    fn protect_from_plugins(&mut self, folder: &str) {
+        PLUGINS.iter().for_each(|names| self.fix(joined(folder, names)));
     }
 
     fn unittest(&mut self, rest: &[Word], at: At) {
@@ -312,6 +335,9 @@ impl Follower<'_> {
         ];
         let read = Arguments::read(rest, "kmnpcoWr", &long);
         read.values("c", "config-file").for_each(|word| self.run_file(word, at));
+        for folder in self.python_path() {
+            self.protect_from_plugins(&folder);
+        }
         let mut targets = Vec::new();
         for word in &read.positional {
             let Some(values) = self.shell.resolved(word) else {

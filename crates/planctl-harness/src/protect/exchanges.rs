@@ -1,0 +1,138 @@
+//! Notices what is done, while a contract runs, to what its git reads and to the programs that planctl puts before all others, also
+//! when it is undone before the end.
+//!
+//! Code under test runs inside of the contract with the user's rights, and what it does there counts for the commands that come
+//! after it. It can lead them to another repository, put another object in the place of one, or another program in the place of
+//! `git` and `grep`. Honest commands do none of that: git adds objects, writes each once, and packs and removes some.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use planctl_engine::{Contract, Ending, Evidence};
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
+
+use super::watch::{MOVES, Watch};
+use crate::git::clean::GitFolders;
+use crate::git::front::GitFiles;
+use crate::git::newer::{is_folder_of_objects, is_object_file, object_folders_of};
+
+/// The events of a file's content.
+const WRITES: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::CLOSE_WRITE);
+
+/// Watches a contract's git and what it reads, from the beginning of the contract to its end.
+pub(crate) struct Exchanges {
+    watch: Watch,
+    bin: PathBuf,
+}
+
+/// The events of a contract's time.
+#[derive(Default, Debug)]
+pub(crate) struct Exchanged {
+    /// Says whether the contract asked git for anything; true where nobody can tell.
+    pub(crate) has_asked_git: bool,
+    /// A program that planctl gives to contracts.
+    pub(crate) program: Option<String>,
+    /// A part of a repository.
+    pub(crate) repository: Option<String>,
+}
+
+impl Exchanges {
+    /// Begins to watch.
+    pub(crate) fn begin(files: &GitFiles) -> Exchanges {
+        let GitFiles { bin, top, repositories } = files;
+        let mut watch = Watch::new();
+        watch.add_name(bin);
+        watch.add_path(bin, MOVES);
+        watch.add_path(&bin.join("git"), WRITES | WatchFlags::OPEN);
+        watch.add_name(&top.join(".git"));
+        if top.join(".git").is_file() {
+            watch.add_path(&top.join(".git"), WRITES);
+        }
+        for GitFolders { own, common } in repositories {
+            let objects = common.join("objects");
+            for path in [own, common, &objects] {
+                watch.add_name(path);
+            }
+            for file in [own.join("commondir"), objects.join("info/alternates")] {
+                watch.add_name(&file);
+                watch.add_path(&file, WRITES);
+            }
+            // A folder that comes later has objects alone that were not there before.
+            for folder in object_folders_of(&objects) {
+                watch.add_name(&folder);
+                watch.add_path(&folder, MOVES | WRITES);
+            }
+        }
+        Exchanges { watch, bin: bin.clone() }
+    }
+
+    /// Says what happened since.
+    fn finish(self) -> Exchanged {
+        let Exchanges { watch, bin } = self;
+        let is_on = watch.is_on();
+        let mut found = Exchanged::default();
+        let mut seen: BTreeMap<PathBuf, Vec<ReadFlags>> = BTreeMap::new();
+        let is_whole = watch.read_events(|flags, name, target| {
+            found.has_asked_git |= flags.contains(ReadFlags::OPEN);
+            let is_written = flags.intersects(ReadFlags::MODIFY | ReadFlags::CLOSE_WRITE);
+            let mut note = |path: PathBuf| seen.entry(path).or_default().push(flags);
+            if let Some(path) = name.and_then(|name| target.names.get(name)) {
+                note(path.into());
+            }
+            for at in &target.paths {
+                match name.map(|name| at.join(name)) {
+                    None if is_written => note(at.clone()),
+                    Some(path) if path.starts_with(&bin) || is_object_file(&path) => note(path),
+                    None | Some(_) => {}
+                }
+            }
+        });
+        for path in seen.iter().filter(|(path, seen)| !is_of_git(path, seen)).map(|(path, _)| path) {
+            let place = if path.starts_with(&bin) { &mut found.program } else { &mut found.repository };
+            *place = Some(path.display().to_string());
+        }
+        if !is_whole {
+            found.has_asked_git = true;
+            // Where there is room for no watch, the objects that are there at the end are all that can be looked at.
+            found.repository =
+                is_on.then(|| "more of git's folders than can be followed".to_owned()).or(found.repository);
+        }
+        found
+    }
+}
+
+/// Says whether that is all that git itself does to a file or folder of objects: it writes each once, and packs and removes them when
+/// it clears up.
+fn is_of_git(path: &Path, seen: &[ReadFlags]) -> bool {
+    let is_file = is_object_file(path);
+    let is_loose = is_file && path.extension().is_none();
+    match seen {
+        [one] if is_file => one.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO | ReadFlags::DELETE),
+        [first, last] if is_loose => first.contains(ReadFlags::CREATE) && last.contains(ReadFlags::DELETE),
+        [one] => is_folder_of_objects(path) && one.contains(ReadFlags::DELETE),
+        _ => false,
+    }
+}
+
+impl Exchanged {
+    /// Returns what happened by the end of a contract; nothing where nobody watched.
+    pub(crate) async fn by(exchanges: Option<Exchanges>) -> Exchanged {
+        let Some(exchanges) = exchanges else { return Exchanged::default() };
+        tokio::task::spawn_blocking(move || exchanges.finish()).await.unwrap_or_default()
+    }
+
+    /// Says why the contract's exit code proves nothing; `None` where it does.
+    pub(crate) fn words(&self, contract: &Contract, evidence: &Evidence) -> Option<String> {
+        // One that fails passes nothing.
+        let is_expected = evidence.ending == Ending::Exited { code: i32::from(contract.expect) };
+        if !is_expected || !evidence.tampered.is_empty() {
+            return None;
+        }
+        let (path, what) = match (&self.program, &self.repository) {
+            (Some(path), _) => (path, "which planctl puts before other programs"),
+            (None, Some(path)) if self.has_asked_git => (path, "by which the contract's git goes"),
+            (None, _) => return None,
+        };
+        Some(format!("{path}, {what}, changed while the contract ran"))
+    }
+}
