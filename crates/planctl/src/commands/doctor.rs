@@ -109,7 +109,11 @@ fn state_dir(context: &Context) -> Finding {
     if let Err(error @ (Errno::ACCESS | Errno::ROFS)) = access(&path, Access::WRITE_OK | Access::EXEC_OK) {
         let found = format!("{} can't be written: {error}", path.display());
         let help = "set PLANCTL_STATE_DIR to a directory that this user may write to";
-        return Finding { health: Health::Problem, help: Some(help.to_owned()), ..good("state", found) };
+        return Finding {
+            health: Health::Problem,
+            help: Some(help.to_owned()),
+            ..good_finding("state", found)
+        };
     }
     match daemon::refuse_long(&path) {
         Ok(()) => good_finding("state", path.display().to_string()),
