@@ -118,6 +118,12 @@ fn a10_a_folder_that_a_worker_prepared_long_before_is_looked_into() {
         let other = place.git(&["write-tree", "--prefix=tests/"]);
         let prepared = place.at("prepared").join(&tree[..2]);
         std::fs::create_dir_all(&prepared).unwrap();
+        // Others whose names begin alike, such as that of the commit by chance, stay as they are.
+        for entry in std::fs::read_dir(objects.join(&tree[..2])).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), prepared.join(entry.file_name())).unwrap();
+        }
+        std::fs::remove_file(prepared.join(&tree[2..])).unwrap();
         std::fs::copy(objects.join(&other[..2]).join(&other[2..]), prepared.join(&tree[2..])).unwrap();
         let changed = |object: &Path| {
             let found = object.metadata().unwrap();

@@ -261,11 +261,11 @@ impl<'a> Reader<'a> {
     fn read_comment(&mut self, line: usize) {
         let span = self.source.line_span(line);
         let is_told = matches!(self.place, Section::Unnumbered | Section::Elsewhere) || self.is_in_text();
-        if !is_told && self.source.slice(span).trim_start().starts_with("<!--") {
-            self.tree.prose.push(Spanned::new("the comment".to_owned(), span));
-        }
         if self.read_remark(line, span) {
             return;
+        }
+        if !is_told && self.source.slice(span).trim_start().starts_with("<!--") {
+            self.tree.prose.push(Spanned::new("the comment".to_owned(), span));
         }
         let Some(found) = field::line(self.source.slice(span), span.start) else { return };
         if self.place == Section::Step && Field::of_step(&found.name.value).is_some() {

@@ -50,10 +50,12 @@ fn drawn_graphs_take_the_same_path_in_the_language_that_they_are_converted_to() 
                 let written = converted(name, text, *to);
                 let told = format!("seed {seed}: {name} to {other}\n{text}\n{}", written.text);
                 assert_eq!(written.changed, Vec::<String>::new(), "{told}");
-                for words in &written.lost {
+                // The owner of a plan leads it nowhere else.
+                let is_on_path = |words: &&String| !words.starts_with("`owner`");
+                for words in written.lost.iter().filter(is_on_path) {
                     *lost.entry(format!("{name} to {other}: {words}")).or_default() += 1;
                 }
-                if written.lost.is_empty() {
+                if !written.lost.iter().any(|words| is_on_path(&words)) {
                     played_alike += 1;
                     assert_eq!(own, played(&graph(other, &written.text), seed), "{told}");
                 }

@@ -219,13 +219,13 @@ fn edges_that_nothing_reads_are_errors() {
         {
             let text = format!("{PLAN}\n{heading}\n\n{line}\n- 1 -> 2\n");
             let errors = told(&text, Severity::Error);
-            assert_eq!(errors, [format!("`{line}` is no edge here, so it is not read")], "{heading}");
+            assert_eq!(errors, [format!("`{line}` is not read as an edge here")], "{heading}");
         }
         let text = format!("{PLAN}\n{heading}\n\n- 30 -> 20 seconds\n- from 2 -> to 1\n");
         assert_eq!(told(&text, Severity::Error), [""; 0], "{heading}");
     }
     let above = with("## Steps", "## Flow\n\n- 2 -> 1 on fail\n\n## Steps");
-    assert_eq!(told(&above, Severity::Error), ["`- 2 -> 1 on fail` is no edge here, so it is not read"]);
+    assert_eq!(told(&above, Severity::Error), ["`- 2 -> 1 on fail` is not read as an edge here"]);
     let drawn = format!("{PLAN}\n## Picture\n\n```\n1 -> 2\n```\n");
     assert_eq!(told(&drawn, Severity::Error), [""; 0]);
 }

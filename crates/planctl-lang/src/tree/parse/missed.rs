@@ -68,8 +68,7 @@ impl Reader<'_> {
         if follows {
             return;
         }
-        let message =
-            format!("`{}` is no edge here, so it is not read", escape(self.source.slice(span).trim()));
+        let message = format!("`{}` is not read as an edge here", escape(self.source.slice(span).trim()));
         let level = match self.field {
             Some(_) => Severity::Warning,
             None => Severity::Error,
@@ -198,7 +197,7 @@ fn word(name: &str) -> String {
 // Returns the words of a line, and the sign before them.
 fn without_signs(text: &str) -> (&str, Option<&'static str>) {
     let mut rest = text.trim_start();
-    let mut sign = (rest.len() < text.trim_start_matches(' ').len()).then_some("a blank that is no space");
+    let mut sign = (rest.len() < text.trim_start_matches(' ').len()).then_some("a blank other than a space");
     loop {
         let (found, after) = if let Some(after) = rest.strip_prefix('>') {
             ("`>`", after)

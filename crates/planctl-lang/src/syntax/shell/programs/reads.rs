@@ -207,7 +207,7 @@ pub(super) const GO: &[Reads] = &[Reads {
     folder: &["-C"],
     also: "`*_test.go` of its packages, new ones too",
     why: "Go links all tests of a package into one program, so a new file with a `TestMain` can end all of them; the packages of a \
-          folder with a `go.mod` of its own are left out, and those of `vendor` go before others",
+          folder with a `go.mod` of its own are left out, and those of `vendor` take precedence over others",
     ..READS
 }];
 
