@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_api::wire::DatabaseView;
+use planctl_api::words::counted;
 use planctl_server::database::{self, ClusterStatus, Database, Rights, Stopped};
 
 use super::Context;
@@ -199,8 +200,11 @@ async fn prune(context: &Context, older_than: Duration, dry_run: bool) -> Answer
     }
     let database = reach(context).await?;
     let runs = database.prune(older_than, dry_run).await.map_err(client::failure)?;
-    let word = if dry_run { "would go" } else { "went" };
-    context.say(&format!("{runs} runs {word}"));
+    let runs = counted(usize::try_from(runs).unwrap_or(usize::MAX), "run");
+    context.say(&match dry_run {
+        true => format!("at most {runs} would go; a run stays while one within it has to stay"),
+        false => format!("{runs} went"),
+    });
     Ok(Exit::Yes)
 }
 
