@@ -41,25 +41,25 @@ impl Exchanges {
     pub(crate) fn begin(files: &GitFiles) -> Exchanges {
         let GitFiles { bin, top, repositories } = files;
         let mut watch = Watch::new();
-        watch.add_name(bin);
+        watch.add_entry(bin);
         watch.add_path(bin, MOVES);
         watch.add_path(&bin.join("git"), WRITES | WatchFlags::OPEN);
-        watch.add_name(&top.join(".git"));
+        watch.add_entry(&top.join(".git"));
         if top.join(".git").is_file() {
             watch.add_path(&top.join(".git"), WRITES);
         }
         for GitFolders { own, common } in repositories {
             let objects = common.join("objects");
             for path in [own, common, &objects] {
-                watch.add_name(path);
+                watch.add_entry(path);
             }
             for file in [own.join("commondir"), objects.join("info/alternates")] {
-                watch.add_name(&file);
+                watch.add_entry(&file);
                 watch.add_path(&file, WRITES);
             }
             // A folder that comes later has objects alone that were not there before.
             for folder in object_folders_of(&objects) {
-                watch.add_name(&folder);
+                watch.add_entry(&folder);
                 watch.add_path(&folder, MOVES | WRITES);
             }
         }

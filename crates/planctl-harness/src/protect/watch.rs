@@ -39,7 +39,7 @@ pub(super) struct Target {
     itself: BTreeSet<String>,
     /// By the name of an entry in the folder.
     pub(super) names: BTreeMap<OsString, String>,
-    /// The file or the folder, where all that happens to it is told.
+    /// The watched file or folder itself, of which every event counts.
     pub(super) paths: BTreeSet<PathBuf>,
     /// Where it lies, and the place of a pattern that entries in it may match.
     patterns: BTreeSet<(PathBuf, usize)>,
@@ -74,9 +74,7 @@ impl Watch {
         for name in names {
             let path = PathBuf::from(bytes_of_name(name));
             let (Some(folder), Some(entry)) = (path.parent(), path.file_name()) else { continue };
-            if let Some(target) = self.target(&workspace.join(folder), MOVES) {
-                target.names.entry(entry.to_owned()).or_insert_with(|| name.clone());
-            }
+            self.add_name(&workspace.join(folder), entry, MOVES, || name.clone());
         }
         let targets_max = self.targets.len() + PATTERN_FOLDERS_MAX;
         let walked = |glob: &&String| Some((Pattern::read(glob).ok()?, survey.folders.get(*glob)?));
@@ -102,9 +100,7 @@ impl Watch {
         }
         let mut folder = PathBuf::from(workspace);
         for part in path {
-            if let Some(target) = self.target(&folder, MOVES) {
-                target.names.entry(part.to_owned()).or_insert_with(|| name.to_owned());
-            }
+            self.add_name(&folder, part, MOVES, || name.to_owned());
             folder.push(part);
         }
     }
@@ -132,15 +128,20 @@ impl Watch {
         }
     }
 
-    /// Begins to watch whether a name comes to its folder or leaves it.
-    pub(super) fn add_name(&mut self, path: &Path) {
+    /// Begins to watch whether a file or folder comes to its folder or leaves it.
+    pub(super) fn add_entry(&mut self, path: &Path) {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
-        if let Some(target) = self.target(folder, MOVES) {
-            target.names.insert(name.to_owned(), path.display().to_string());
+        self.add_name(folder, name, MOVES, || path.display().to_string());
+    }
+
+    /// Begins to watch for events at a name in a folder, which belong to an entry.
+    fn add_name(&mut self, folder: &Path, name: &OsStr, events: WatchFlags, entry: impl FnOnce() -> String) {
+        if let Some(target) = self.target(folder, events) {
+            target.names.entry(name.to_owned()).or_insert_with(entry);
         }
     }
 
-    /// Says whether anything can be told at all.
+    /// Says whether it notices anything.
     pub(super) fn is_on(&self) -> bool {
         self.events.is_some()
     }
@@ -150,11 +151,8 @@ impl Watch {
         let mut watch = Watch::new();
         for folder in folders {
             let (Some(around), Some(name)) = (folder.parent(), folder.file_name()) else { continue };
-            if let Some(target) =
-                watch.target(&workspace.join(around), WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO)
-            {
-                target.names.insert(name.to_owned(), name_of(folder));
-            }
+            let moves = WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO;
+            watch.add_name(&workspace.join(around), name, moves, || name_of(folder));
         }
         watch
     }
