@@ -145,11 +145,11 @@ bench-page:
 
 # The time that each isolation tier adds to starting one command, by how much is hidden from it
 bench-isolation:
-    cargo bench -p planctl-harness --bench tiers
+    cargo bench -p planctl-harness --bench harness -- tiers
 
 # The time that a contract takes more since the files which git tracks are looked at around it, by how many there are
 bench-gates:
-    cargo bench -p planctl-harness --bench gates
+    cargo bench -p planctl-harness --bench harness -- gates
 
 # The cost of verifying as a plan grows: time per byte stays flat. First the language alone, then with the workspace
 bench-verify *ARGS:

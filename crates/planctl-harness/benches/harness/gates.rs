@@ -1,13 +1,5 @@
-//! Measures how much time it adds to a contract that the files which git tracks are looked at before and after it: `true`, in
-//! repositories of 10 to 20,000 files, with and without that.
-//!
-//! `just bench-gates`. Both take turns, so that they see the same machine; compare within one run.
-
-#![allow(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a measurement prints, and ends where it cannot go on"
-)]
+//! The time that it adds to a contract that the files which git tracks are looked at before and after it: `true`, in repositories
+//! of 10 to 20,000 files, with and without that.
 
 use std::future::pending;
 use std::path::Path;
@@ -21,26 +13,14 @@ use planctl_harness::{Baseline, ContractRunner, Spawner, Stability, digest_of};
 /// How often each contract is run.
 const ROUNDS: usize = 40;
 
-/// The allocator of the program that is shipped.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__spawn") {
-        std::process::exit(planctl_harness::helper_main());
+pub async fn measure(spawner: &Spawner) {
+    println!("{:>12} {:>16} {:>16} {:>8}", "files", "not looked at ms", "looked at ms", "added");
+    for files in [10, 1_000, 20_000] {
+        measure_files(spawner, files).await;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let spawner = Spawner::start_self(None).unwrap();
-        println!("{:>12} {:>16} {:>16} {:>8}", "files", "not looked at ms", "looked at ms", "added");
-        for files in [10, 1_000, 20_000] {
-            measure(&spawner, files).await;
-        }
-        spawner.shutdown();
-    });
 }
 
-async fn measure(spawner: &Spawner, files: usize) {
+async fn measure_files(spawner: &Spawner, files: usize) {
     let place = tempfile::tempdir().unwrap();
     fill(place.path(), files);
     let runner = ContractRunner::new(spawner.clone(), place.path(), None, []).unwrap();

@@ -1,12 +1,4 @@
-//! Measures how much time isolation adds to one command: `bash -c true` through the helper, each tier beside tier 0 of the same moments.
-//!
-//! `just bench tiers`. Tiers take turns, so that all see the same machine; compare within one run.
-
-#![allow(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a measurement prints, and ends where it cannot go on"
-)]
+//! The time that isolation adds to one command: `bash -c true` through the helper, each tier beside tier 0 of the same moments.
 
 use std::ffi::OsString;
 use std::future::pending;
@@ -19,23 +11,10 @@ use planctl_harness::{Command, Confinement, End, Network, Spawner, credentials};
 /// How often each command is started.
 const ROUNDS: usize = 400;
 
-/// The allocator of the program that is shipped.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__spawn") {
-        std::process::exit(planctl_harness::helper_main());
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(measure());
-}
-
-async fn measure() {
+pub async fn measure(spawner: &Spawner) {
     let place = tempfile::tempdir().unwrap();
     let place = place.path().canonicalize().unwrap();
-    let spawner = Spawner::start_self(None).unwrap();
-    let offered = planctl_harness::probe_isolation(&spawner).await.unwrap().tier;
+    let offered = planctl_harness::probe_isolation(spawner).await.unwrap().tier;
     let home = PathBuf::from(std::env::var_os("HOME").unwrap());
     // So many folders side by side, of which the first are workspaces of other plans.
     let workspaces = |count: usize, folders: usize| -> Vec<PathBuf> {
@@ -55,9 +34,8 @@ async fn measure() {
         ),
         ("credentials, 200 workspaces", [credentials(&home, None), workspaces(200, 200)].concat()),
     ] {
-        measure_hidden(&spawner, &place, name, &hidden, offered).await;
+        measure_hidden(spawner, &place, name, &hidden, offered).await;
     }
-    spawner.shutdown();
 }
 
 async fn measure_hidden(spawner: &Spawner, place: &Path, name: &str, hidden: &[PathBuf], offered: Tier) {
