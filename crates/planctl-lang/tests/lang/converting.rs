@@ -235,7 +235,7 @@ fn rehearsals_guards_and_intents_are_written_or_told() {
 fn what_a_plan_in_markdown_says_to_readers_is_told_where_it_is_left_out() {
     let text = "---\ntype: plan\nstatus: draft\nowner: ada\nteam: core\n---\n\n# Fix it\n\nAn introduction.\n\n\
         **Budget:** max 200k tokens, $1.50, 20 minutes\n\n## Steps\n\n### 1. Fix\n\nA note.\n\n**target:** coder\n**task:**\n\
-        Write `a.txt`.\n<!-- told -->\n\n**contract:**\n```shell\ntest -s a.txt\n```\nexit_code == 0\n\n<!-- not\ntold -->\n\n\
+        Write `a.txt`.\n<!-- short -->\n\n**contract:**\n```shell\ntest -s a.txt\n```\nexit_code == 0\n\n<!-- of two\nlines -->\n\n\
         ## Notes\n\nFor you.\n<!-- x -->\n";
     for (name, to) in LANGUAGES.iter().skip(1) {
         let written = converted("plan.md", text, *to);
@@ -257,11 +257,11 @@ fn what_a_plan_in_markdown_says_to_readers_is_told_where_it_is_left_out() {
 #[test]
 fn comments_of_graphs_are_told_with_their_lines() {
     let text = "// one\ndigraph x {\n  # two\n  start -> a -> done /* three\n */\n  a [prompt=\"Do // it \\\" /* so */ #.\", contract=\"true\"]\n}\n";
-    let told = ["the comment (line 1)", "the comment (line 3)", "the comment (line 4)"];
+    let expected = ["the comment (line 1)", "the comment (line 3)", "the comment (line 4)"];
     for (_, to) in LANGUAGES.iter().filter(|(_, to)| *to != Some(Language::Dot)) {
         let lost = converted("x.dot", text, *to).lost;
         let comments: Vec<&String> = lost.iter().filter(|words| words.starts_with("the comment")).collect();
-        assert_eq!(comments, told);
+        assert_eq!(comments, expected);
     }
     let json = "{\"steps\": [ // one\n {\"action\": \"Do # it\", \"contract\": \"true\"}]}\n";
     assert!(converted("x.json", json, None).lost.contains(&"the comment (line 1)".to_owned()));

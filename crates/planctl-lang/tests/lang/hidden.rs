@@ -135,7 +135,7 @@ fn warnings_are_kept_before_notes_where_there_are_too_many() {
 }
 
 /// Returns the messages of P015 and P002 at a level.
-fn told(text: &str, level: Severity) -> Vec<String> {
+fn messages(text: &str, level: Severity) -> Vec<String> {
     let found = findings(text).into_iter().filter(|found| found.level == level);
     found.filter(|found| matches!(found.code, Code::P015 | Code::P002)).map(|found| found.message).collect()
 }
@@ -153,27 +153,30 @@ fn a_budget_that_is_read_as_text_is_an_error() {
         "\u{a0}**Budget:** 200k tokens",
     ] {
         let text = with(budget, written);
-        let errors = told(&text, Severity::Error);
+        let errors = messages(&text, Severity::Error);
         assert_eq!(errors.len(), 1, "{written}: {errors:?}");
         assert!(errors[0].ends_with("so it is not read"), "{written}: {errors:?}");
         // Beside the budget itself it is text.
         let text = with("A plan for tests.", &format!("A plan for tests.\n{written}"));
-        assert_eq!(told(&text, Severity::Error), [""; 0], "{written}");
+        assert_eq!(messages(&text, Severity::Error), [""; 0], "{written}");
     }
     let text = with(budget, "Budget: max 200k tokens, $1.50, 20 minutes");
     assert_eq!(fixed(&text, Reach::Unsafe), PLAN.replace("Budget:** max", "budget:** max"));
     // A heading, or a key of the frontmatter, is none either.
     let text = with(budget, "").replace("## Steps", "## Budget\n\n200k tokens\n\n## Steps");
-    assert_eq!(told(&text, Severity::Error), ["`Budget` is a heading, so nothing reads a field there"]);
+    assert_eq!(messages(&text, Severity::Error), ["`Budget` is a heading, so nothing reads a field there"]);
     let text = format!("{}\n## Budget\n\n200k tokens\n", with(budget, ""));
-    assert_eq!(told(&text, Severity::Error), ["`Budget` is a heading, so nothing reads a field there"]);
+    assert_eq!(messages(&text, Severity::Error), ["`Budget` is a heading, so nothing reads a field there"]);
     let text = format!("{}\n## Limits\n\n{budget}\n", with(budget, ""));
-    assert_eq!(told(&text, Severity::Error), ["`**budget:**` stands outside of a step and has no effect"]);
+    assert_eq!(
+        messages(&text, Severity::Error),
+        ["`**budget:**` stands outside of a step and has no effect"]
+    );
     let text =
         with(budget, "").replace("owner: orchestrator", "owner: orchestrator\nbudget: \"200k tokens\"");
-    assert_eq!(told(&text, Severity::Error), ["unknown frontmatter key `budget`; it is kept"]);
+    assert_eq!(messages(&text, Severity::Error), ["unknown frontmatter key `budget`; it is kept"]);
     let text = with("owner: orchestrator", "owner: orchestrator\nbudget: \"200k tokens\"");
-    assert_eq!(told(&text, Severity::Warning), ["unknown frontmatter key `budget`; it is kept"]);
+    assert_eq!(messages(&text, Severity::Warning), ["unknown frontmatter key `budget`; it is kept"]);
 }
 
 #[test]
@@ -191,23 +194,23 @@ fn a_field_of_a_step_that_nothing_reads_is_an_error_between_fields_and_a_warning
         "\u{a0}**needs:** 1",
     ] {
         let text = with(step, &format!("{step}{written}\n"));
-        let errors = told(&text, Severity::Error);
+        let errors = messages(&text, Severity::Error);
         assert_eq!(errors.len(), 1, "{written}: {errors:?}");
     }
     let task = "Make `two.txt` from it.";
     for written in ["needs: 1", "- **needs:** 1", "- needs: 1", "> timeout: 5 min", "- **changes:** two.txt"]
     {
-        let warnings = told(&with(task, &format!("{task}\n\n{written}")), Severity::Warning);
+        let warnings = messages(&with(task, &format!("{task}\n\n{written}")), Severity::Warning);
         assert_eq!(warnings.len(), 1, "{written}: {warnings:?}");
         let text = with(task, &format!("{task}\n\n{written}"));
         let given = "**needs:** 1\n**timeout:** 5 min\n**changes:** two.txt\n**task:**\nMake `two.txt`";
-        assert_eq!(told(&text.replace("**task:**\nMake `two.txt`", given), Severity::Warning), [""; 0]);
+        assert_eq!(messages(&text.replace("**task:**\nMake `two.txt`", given), Severity::Warning), [""; 0]);
     }
     for prose in
         ["- changes: the file `two.txt`", "type: a word", "The step needs: 1 file", "```\nneeds: 1\n```"]
     {
         let text = with(task, &format!("{task}\n\n{prose}"));
-        assert_eq!(told(&text, Severity::Warning), [""; 0], "{prose}");
+        assert_eq!(messages(&text, Severity::Warning), [""; 0], "{prose}");
     }
 }
 
@@ -218,21 +221,21 @@ fn edges_that_nothing_reads_are_errors() {
             ["- 2 -> 1 on fail", "2 → 1 on fail if steps.2.exit_code != 3", "* #2 => done", "1 -> 2 -> done"]
         {
             let text = format!("{PLAN}\n{heading}\n\n{line}\n- 1 -> 2\n");
-            let errors = told(&text, Severity::Error);
+            let errors = messages(&text, Severity::Error);
             assert_eq!(errors, [format!("`{line}` is not read as an edge here")], "{heading}");
         }
         let text = format!("{PLAN}\n{heading}\n\n- 30 -> 20 seconds\n- from 2 -> to 1\n");
-        assert_eq!(told(&text, Severity::Error), [""; 0], "{heading}");
+        assert_eq!(messages(&text, Severity::Error), [""; 0], "{heading}");
     }
     let above = with("## Steps", "## Flow\n\n- 2 -> 1 on fail\n\n## Steps");
-    assert_eq!(told(&above, Severity::Error), ["`- 2 -> 1 on fail` is not read as an edge here"]);
+    assert_eq!(messages(&above, Severity::Error), ["`- 2 -> 1 on fail` is not read as an edge here"]);
     let drawn = format!("{PLAN}\n## Picture\n\n```\n1 -> 2\n```\n");
-    assert_eq!(told(&drawn, Severity::Error), [""; 0]);
+    assert_eq!(messages(&drawn, Severity::Error), [""; 0]);
 }
 
 #[test]
 fn a_step_below_a_heading_that_begins_none_is_an_error() {
-    let errors = told(&with("### 2. Make two", "# 2. Make two"), Severity::Error);
+    let errors = messages(&with("### 2. Make two", "# 2. Make two"), Severity::Error);
     let of = |name: &str| format!("`**{name}:**` stands outside of a step and has no effect");
     assert_eq!(errors, ["target", "subscriptions", "task", "contract", "on_fail"].map(of));
 }
@@ -244,10 +247,13 @@ fn an_exit_code_that_is_not_read_is_an_error() {
         let text = with(end, &end.replace("exit_code == 0", written));
         let message =
             format!("`{}` is not read as the exit code of a contract", written.trim_start_matches("- "));
-        assert_eq!(told(&text, Severity::Error), [message], "{written}");
+        assert_eq!(messages(&text, Severity::Error), [message], "{written}");
     }
     let late = with(end, "test -f two.txt\n```\n**on_fail:** escalate\nexit_code == 1");
-    assert_eq!(told(&late, Severity::Error), ["`exit_code == 1` is not read as the exit code of a contract"]);
+    assert_eq!(
+        messages(&late, Severity::Error),
+        ["`exit_code == 1` is not read as the exit code of a contract"]
+    );
 }
 
 #[test]
@@ -255,19 +261,19 @@ fn a_field_at_the_end_of_a_contracts_fence_is_moved_below_it() {
     let end = "test -f two.txt\n```\nexit_code == 0\n**on_fail:** escalate";
     let text = with(end, "test -f two.txt\nexit_code == 0\n**on_fail:** escalate\n```");
     assert_eq!(
-        told(&text, Severity::Error),
+        messages(&text, Severity::Error),
         ["`**on_fail:**` stands inside the fence, where commands stand"]
     );
     assert_eq!(fixed(&text, Reach::Safe), PLAN);
     let written = with("test -f two.txt", "grep -q x <<'END'\n**on_fail:** escalate\nEND");
-    assert_eq!(told(&written, Severity::Error), [""; 0], "a command may write such text");
+    assert_eq!(messages(&written, Severity::Error), [""; 0], "a command may write such text");
 }
 
 #[test]
 fn numbers_below_needs_and_outcomes_behind_if_are_errors() {
     let text = with("### 2. Make two\n\n", "### 2. Make two\n\n**needs:** 1,\n2\n");
     assert!(
-        told(&text, Severity::Error)
+        messages(&text, Severity::Error)
             .contains(&"`**needs:**` ends with a comma, and is read up to the end of its line".to_owned())
     );
     let text = format!("{PLAN}\n## Flow\n\n- 2 -> 1 if fail\n");

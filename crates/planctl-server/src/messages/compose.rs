@@ -197,7 +197,7 @@ impl Composer {
     /// keep its runs from being looked at again. Says whether some wait for the look at their worktrees.
     async fn write_ends(&self, channels: &mut Channels) -> Result<bool, ServiceError> {
         let (store, host) = (self.server_node.store(), self.server_node.host());
-        let (mut last, mut told, mut has_untold) = (None, None, false);
+        let (mut last, mut announced_until, mut has_untold) = (None, None, false);
         loop {
             let ended = store.unannounced_ended_runs(host, last, AT_ONCE).await?;
             for run in &ended {
@@ -206,7 +206,7 @@ impl Composer {
                     composed => self.skip_unreadable(&run.key, composed.map(drop))?,
                 }
                 if !has_untold {
-                    told = Some(run.of.1);
+                    announced_until = Some(run.of.1);
                 }
             }
             last = ended.last().map(|run| run.of).or(last);
@@ -214,8 +214,8 @@ impl Composer {
                 break;
             }
         }
-        if told.is_some() {
-            store.mark_ended_runs(host, told).await?;
+        if announced_until.is_some() {
+            store.mark_ended_runs(host, announced_until).await?;
         }
         Ok(has_untold)
     }
