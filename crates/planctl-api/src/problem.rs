@@ -169,7 +169,7 @@ impl Code {
     }
 
     /// Returns its word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         self.meaning().0
     }
 }
@@ -194,7 +194,7 @@ impl Problem {
     /// Returns its code, where this planctl knows it.
     pub fn code(&self) -> Option<Code> {
         let word = self.kind.strip_prefix("/problems/")?;
-        Code::ALL.into_iter().find(|code| code.word() == word)
+        Code::ALL.into_iter().find(|code| code.as_str() == word)
     }
 
     /// Says how to mend it.

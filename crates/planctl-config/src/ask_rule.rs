@@ -97,7 +97,7 @@ impl AskRule {
     }
 
     /// Says in one line what it demands of an answer.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut words = match &self.of {
             Some(of) => {
                 let names: Vec<&str> = of.iter().map(String::as_str).collect();
@@ -123,7 +123,7 @@ impl OnDeadline {
     pub const ALL: [OnDeadline; 3] = [OnDeadline::Wait, OnDeadline::Reject, OnDeadline::Abort];
 
     /// Returns its word in a file.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             OnDeadline::Wait => "wait",
             OnDeadline::Reject => "reject",
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(OnDeadline::Wait.answer(kind.answers()), None);
             for answer in [OnDeadline::Reject, OnDeadline::Abort] {
                 let answer = answer.answer(kind.answers()).unwrap_or_else(|| panic!("{kind:?} is answered"));
-                assert!(kind.answers().contains(&answer.word()), "{kind:?}: {answer:?}");
+                assert!(kind.answers().contains(&answer.as_str()), "{kind:?}: {answer:?}");
             }
         }
     }

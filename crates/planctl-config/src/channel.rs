@@ -144,7 +144,7 @@ impl MailTls {
     pub const ALL: [MailTls; 3] = [MailTls::StartTls, MailTls::Wrapped, MailTls::None];
 
     /// Returns the word of the configuration.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             MailTls::Wrapped => "tls",
             MailTls::StartTls => "starttls",
@@ -176,7 +176,7 @@ impl ChannelTarget {
     pub const WORDS: [&str; 5] = ["webhook", "slack", "smtp", "desktop", "exec"];
 
     /// Returns the word of the configuration.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             ChannelTarget::Web { shape: WebShape::Standard, .. } => "webhook",
             ChannelTarget::Web { shape: WebShape::Slack, .. } => "slack",
@@ -224,7 +224,7 @@ impl MessageEvent {
     ];
 
     /// Returns its name, which is the `type` of a webhook.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             MessageEvent::ApprovalOpened => "approval.opened",
             MessageEvent::ApprovalReminder => "approval.reminder",
@@ -241,7 +241,7 @@ impl MessageEvent {
 
 impl fmt::Display for MessageEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 

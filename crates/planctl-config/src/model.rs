@@ -48,7 +48,7 @@ impl ModelApi {
     pub const ALL: [ModelApi; 3] = [ModelApi::Messages, ModelApi::Chat, ModelApi::Embeddings];
 
     /// Returns the word of the configuration.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             ModelApi::Messages => "messages",
             ModelApi::Chat => "chat",
@@ -76,7 +76,7 @@ impl ModelApi {
 
 impl fmt::Display for ModelApi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 

@@ -116,7 +116,7 @@ impl ApprovalPolicy {
     }
 
     /// Says in one line what it allows.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut words =
             vec![format!("plans {}", self.plan_words()), format!("at most {}", budget_words(self.budget))];
         words.extend(self.steps.map(|steps| match steps {

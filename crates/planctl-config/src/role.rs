@@ -336,7 +336,7 @@ impl RoleConfig {
 pub fn permission_words(agent: Option<&Agent>, permissions: &Permissions, network: &Reach) -> Option<String> {
     let usual = || Some(format!("may {}", agent?.may(permissions)?));
     let words: Vec<String> =
-        tool_words(permissions).or_else(usual).into_iter().chain(network.words()).collect();
+        tool_words(permissions).or_else(usual).into_iter().chain(network.describe()).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }
 

@@ -41,13 +41,13 @@ pub fn schema() -> Value {
             "workspace": table("Where runs work.", json!({
                 "mode": {
                     "description": "shared: in the workspace itself, one run after the other; worktree: each run in a git worktree of its own, on a branch of its own.",
-                    "enum": WorkspaceMode::ALL.map(WorkspaceMode::word),
-                    "default": WorkspaceMode::Shared.word(),
+                    "enum": WorkspaceMode::ALL.map(WorkspaceMode::as_str),
+                    "default": WorkspaceMode::Shared.as_str(),
                 },
                 "git": {
                     "description": "commit: what a run in a worktree leaves is committed on its branch when it is done.",
-                    "enum": Commits::ALL.map(Commits::word),
-                    "default": Commits::None.word(),
+                    "enum": Commits::ALL.map(Commits::as_str),
+                    "default": Commits::None.as_str(),
                 },
             })),
             "contracts": table("How contracts run.", json!({
@@ -67,8 +67,8 @@ pub fn schema() -> Value {
                 })),
                 "red_first": {
                     "description": "Whether they have to be red before the work, where the plan does not say.",
-                    "enum": RedFirst::ALL.map(RedFirst::word),
-                    "default": RedFirst::Off.word(),
+                    "enum": RedFirst::ALL.map(RedFirst::as_str),
+                    "default": RedFirst::Off.as_str(),
                 },
             })),
             "roles": {
@@ -175,8 +175,8 @@ pub fn schema() -> Value {
             })),
             "terminal": table("What a run that you watch does at your terminal.", json!({
                 "call": {
-                    "enum": TerminalCall::ALL.map(TerminalCall::word),
-                    "default": TerminalCall::default().word(),
+                    "enum": TerminalCall::ALL.map(TerminalCall::as_str),
+                    "default": TerminalCall::default().as_str(),
                     "description": "How you are called where the run needs you or is over; auto knows which terminals show notifications.",
                 },
             })),
@@ -188,8 +188,8 @@ pub fn schema() -> Value {
                     "description": "The address of a collector. Without one, none is sent.",
                 },
                 "protocol": {
-                    "enum": TraceProtocol::ALL.map(TraceProtocol::word),
-                    "default": TraceProtocol::default().word(),
+                    "enum": TraceProtocol::ALL.map(TraceProtocol::as_str),
+                    "default": TraceProtocol::default().as_str(),
                     "description": "The form of the requests.",
                 },
                 "service": { "type": "string", "default": "planctl", "description": "The name of the service." },
@@ -231,8 +231,8 @@ fn role() -> Value {
             },
             "permissions": {
                 "description": "The permissions that an agent known by name has without a person: deny (it only reads), list (those of `allow`), ask (as list; a denied action becomes a question to you).",
-                "enum": PermissionMode::ALL.map(PermissionMode::word),
-                "default": PermissionMode::default().word(),
+                "enum": PermissionMode::ALL.map(PermissionMode::as_str),
+                "default": PermissionMode::default().as_str(),
             },
             "allow": {
                 "description": "The tools it may use; without a list, its usual ones.",
@@ -409,7 +409,7 @@ fn model() -> Value {
         "A model.",
         json!({
             "api": {
-                "enum": ModelApi::ALL.map(ModelApi::word),
+                "enum": ModelApi::ALL.map(ModelApi::as_str),
                 "description": "The form of its calls: messages (/v1/messages), chat (/v1/chat/completions) or embeddings (/v1/embeddings).",
             },
             "url": { "type": "string", "pattern": "^https?://[^@?#\\s]+$", "description": "The address of the service, or of the endpoint." },
@@ -440,7 +440,7 @@ fn channel() -> Value {
             "on": {
                 "description": "The events that it carries; without a list, all of them.",
                 "type": "array",
-                "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
+                "items": { "enum": MessageEvent::ALL.map(MessageEvent::as_str) },
             },
             "timeout": time("How long one try may take; 10 seconds unless it is said."),
             "page": { "type": "string", "pattern": "^https?://", "description": "The address of the daemon's page, for a link to what a message is about." },
@@ -454,7 +454,7 @@ fn channel() -> Value {
             "urgent": {
                 "description": "The events that are not held.",
                 "type": "array",
-                "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
+                "items": { "enum": MessageEvent::ALL.map(MessageEvent::as_str) },
             },
             "url": { "type": "string", "pattern": "^https?://[^@/?#\\s]+[^\\s]*$", "description": "Where a webhook is sent." },
             "url_env": variable("The variable that holds the address, where that is a secret."),
@@ -467,8 +467,8 @@ fn channel() -> Value {
             "server": { "type": "string", "description": "The host of the server that takes mail." },
             "port": { "type": "integer", "minimum": 1, "maximum": 65535, "description": "Its port; 587, or 465 with tls, unless it is said." },
             "tls": {
-                "enum": MailTls::ALL.map(MailTls::word),
-                "default": MailTls::default().word(),
+                "enum": MailTls::ALL.map(MailTls::as_str),
+                "default": MailTls::default().as_str(),
                 "description": "How the connection is encrypted; none needs allow_private.",
             },
             "from": { "type": "string", "description": "The sender of mail." },

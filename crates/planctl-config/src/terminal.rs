@@ -27,7 +27,7 @@ impl TerminalCall {
     ];
 
     /// Returns the word of the configuration.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TerminalCall::Auto => "auto",
             TerminalCall::Osc9 => "osc9",

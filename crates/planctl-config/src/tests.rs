@@ -216,7 +216,7 @@ fn p_78_a_policy_counts_only_where_its_file_is_trusted_and_is_taken_whole() {
     );
     trust(&project.state(), &project.dir()).unwrap();
     assert_eq!(
-        project.load().config.approval["chores"].words(),
+        project.load().config.approval["chores"].describe(),
         "plans chores/*.md; at most $1.00; roles coder"
     );
 
@@ -224,7 +224,7 @@ fn p_78_a_policy_counts_only_where_its_file_is_trusted_and_is_taken_whole() {
     let own = read::layer(Path::new("planctl.toml"), &policy("roles = [\"coder\"]\n")).unwrap();
     let both = user.layered_over(own);
     assert_eq!(both.origins.get(&Key::of(&["approval", "chores", "roles"])), None);
-    assert_eq!(both.effective().approval["chores"].words(), "plans chores/*.md; at most $1.00; 2 steps");
+    assert_eq!(both.effective().approval["chores"].describe(), "plans chores/*.md; at most $1.00; 2 steps");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn p_19_a_rule_for_asks_says_what_it_demands_and_counts_only_where_its_file_is_t
     assert!(loaded.warnings[0].contains("ignored: asks.release;"), "{loaded:?}");
     trust(&project.state(), &project.dir()).unwrap();
     let rule = project.load().config.asks["release"].clone();
-    assert_eq!(rule.words(), "2 of ann, ben, carl, and nobody for a plan of their own");
+    assert_eq!(rule.describe(), "2 of ann, ben, carl, and nobody for a plan of their own");
     assert_eq!(rule.deadline, Some(Duration::from_secs(24 * 3600)));
     assert_eq!(project.load().warnings, Vec::<String>::new());
     let endless = Project::with("[asks.release]\ndeadline = \"24h\"\n");
@@ -472,7 +472,7 @@ fn roles_name_agents_what_they_may_do_their_plans_and_who_answers_for_them() {
     let strong = config.roles[&Role::new("coder-strong")].permission_words().unwrap();
     assert!(strong.starts_with("may edit, any command in its own sandbox"), "{strong}");
     assert!(coder.effects.allow.contains("network") && coder.effects.deny.contains("delete"));
-    let levels: Vec<_> = coder.pace.levels().map(|(level, who)| (level.word(), who.to_string())).collect();
+    let levels: Vec<_> = coder.pace.levels().map(|(level, who)| (level.as_str(), who.to_string())).collect();
     assert_eq!(levels, [("alternate", "coder-strong".to_owned()), ("emergency", "human".to_owned())]);
     assert_eq!(coder.pace.emergency, Some(Responder::Human));
     let price = config.prices["gpt-x"];

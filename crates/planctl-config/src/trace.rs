@@ -26,7 +26,7 @@ impl TraceProtocol {
     pub const ALL: [TraceProtocol; 2] = [TraceProtocol::Protobuf, TraceProtocol::Json];
 
     /// Returns the word of the configuration and of `OTEL_EXPORTER_OTLP_PROTOCOL`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TraceProtocol::Protobuf => "http/protobuf",
             TraceProtocol::Json => "http/json",

@@ -35,7 +35,7 @@ impl WorkspaceMode {
     pub const ALL: [WorkspaceMode; 2] = [WorkspaceMode::Shared, WorkspaceMode::Worktree];
 
     /// Returns the word that people write.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             WorkspaceMode::Shared => "shared",
             WorkspaceMode::Worktree => "worktree",
@@ -44,7 +44,7 @@ impl WorkspaceMode {
 
     /// Reads the word that people write.
     pub fn from_word(word: &str) -> Option<WorkspaceMode> {
-        WorkspaceMode::ALL.into_iter().find(|mode| mode.word() == word)
+        WorkspaceMode::ALL.into_iter().find(|mode| mode.as_str() == word)
     }
 }
 
@@ -69,7 +69,7 @@ impl Commits {
     }
 
     /// Returns the word that people write.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Commits::None => "none",
             Commits::Commit => "commit",

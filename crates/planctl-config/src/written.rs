@@ -50,8 +50,8 @@ impl EntryWriter<'_> {
     fn write(&mut self, config: &Config) {
         self.add(0, &["isolation"], json!(config.isolation.to_string()));
         self.add_some(1, &["project", "name"], config.project.as_ref().map(|name| json!(masked(name))));
-        self.add(1, &["workspace", "mode"], json!(config.workspace.mode.word()));
-        self.add(1, &["workspace", "git"], json!(config.workspace.git.word()));
+        self.add(1, &["workspace", "mode"], json!(config.workspace.mode.as_str()));
+        self.add(1, &["workspace", "git"], json!(config.workspace.git.as_str()));
         self.contracts(config);
         for (role, settings) in &config.roles {
             self.role(role.as_str(), settings);
@@ -94,13 +94,13 @@ impl EntryWriter<'_> {
         self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
         self.add(1, &["library", "learn"], json!(config.library.learn));
-        self.add(1, &["terminal", "call"], json!(config.terminal_call.word()));
+        self.add(1, &["terminal", "call"], json!(config.terminal_call.as_str()));
         self.add_some(
             1,
             &["traces", "endpoint"],
             config.traces.endpoint.as_ref().map(|address| json!(address)),
         );
-        self.add(1, &["traces", "protocol"], json!(config.traces.protocol.word()));
+        self.add(1, &["traces", "protocol"], json!(config.traces.protocol.as_str()));
         self.add_some(
             1,
             &["traces", "service"],
@@ -116,7 +116,7 @@ impl EntryWriter<'_> {
         }
         let path: &Vec<PathBuf> = &contracts.path;
         self.add_some(1, &["contracts", "path"], (!path.is_empty()).then(|| json!(path)));
-        self.add(1, &["contracts", "red_first"], json!(contracts.red_first.word()));
+        self.add(1, &["contracts", "red_first"], json!(contracts.red_first.as_str()));
         for resource in Resource::ALL {
             let limit = contracts.limits.limit_of(resource).map(|limit| match resource {
                 Resource::Cpu => time(Duration::from_secs(limit)),
@@ -137,7 +137,7 @@ impl EntryWriter<'_> {
         say(&["agent"], settings.agent.as_ref().map(|agent| json!(masked(&agent.to_string()))));
         let permissions = &settings.permissions;
         let says_mode = permissions.mode != PermissionMode::default() || says(&["permissions"]);
-        say(&["permissions"], says_mode.then(|| json!(permissions.mode.word())));
+        say(&["permissions"], says_mode.then(|| json!(permissions.mode.as_str())));
         say(&["allow"], permissions.allow.as_ref().map(|tools| json!(tools)));
         let says_network = !settings.network.is_host() || says(&["network"]);
         say(&["network"], says_network.then(|| json!(settings.network)));
@@ -151,7 +151,7 @@ impl EntryWriter<'_> {
         say(&["plans"], settings.plans.as_ref().map(|plans| json!(plans)));
         say(&["types"], (!settings.types.is_empty()).then(|| json!(settings.types)));
         for (level, responder) in settings.pace.levels() {
-            say(&["pace", level.word()], Some(json!(responder.to_string())));
+            say(&["pace", level.as_str()], Some(json!(responder.to_string())));
         }
         for (list, names) in [("allow", &settings.effects.allow), ("deny", &settings.effects.deny)] {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -177,7 +177,7 @@ impl EntryWriter<'_> {
     fn ask_rule(&mut self, name: &str, rule: &AskRule) {
         let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["asks", name, key], value);
         let kinds =
-            |kinds: &BTreeSet<AskKind>| json!(kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>());
+            |kinds: &BTreeSet<AskKind>| json!(kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>());
         say("kinds", rule.kinds.as_ref().map(kinds));
         say("plans", rule.plans.as_ref().map(|plans| json!(plans)));
         say("owners", rule.owners.as_ref().map(|owners| json!(owners)));
@@ -185,7 +185,7 @@ impl EntryWriter<'_> {
         say("of", rule.of.as_ref().map(|of| json!(of)));
         say("self_approval", Some(json!(rule.self_approval)));
         say("deadline", rule.deadline.map(time));
-        say("on_deadline", rule.deadline.map(|_| json!(rule.on_deadline.word())));
+        say("on_deadline", rule.deadline.map(|_| json!(rule.on_deadline.as_str())));
     }
 
     fn server(&mut self, name: &str, server: &ServerConfig) {
@@ -209,7 +209,7 @@ impl EntryWriter<'_> {
 
     fn model(&mut self, name: &str, model: &ModelConfig) {
         let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["models", name, key], value);
-        say("api", Some(json!(model.api.word())));
+        say("api", Some(json!(model.api.as_str())));
         say("url", Some(json!(masked(&model.url))));
         say("model", Some(json!(model.model)));
         say("key_env", model.key_env.as_ref().map(|variable| json!(variable)));
@@ -220,8 +220,8 @@ impl EntryWriter<'_> {
 
     fn channel(&mut self, name: &str, channel: &ChannelConfig) {
         let mut say = |key: &str, value: Value| self.add(2, &["notify", name, key], value);
-        say("to", json!(channel.to.word()));
-        say("on", json!(channel.on.iter().map(|event| event.word()).collect::<Vec<_>>()));
+        say("to", json!(channel.to.as_str()));
+        say("on", json!(channel.on.iter().map(|event| event.as_str()).collect::<Vec<_>>()));
         say("timeout", time(channel.timeout));
         if let Some(page) = &channel.page {
             say("page", json!(page));
@@ -229,7 +229,7 @@ impl EntryWriter<'_> {
         if let Some(quiet) = &channel.quiet {
             say("quiet", json!(format!("{}-{}", quiet.begin, quiet.end)));
             say("quiet_zone", json!(quiet.zone));
-            say("urgent", json!(quiet.urgent.iter().map(|event| event.word()).collect::<Vec<_>>()));
+            say("urgent", json!(quiet.urgent.iter().map(|event| event.as_str()).collect::<Vec<_>>()));
         }
         match &channel.to {
             ChannelTarget::Web { shape: _, address, secret_env, allow_private } => {
@@ -245,7 +245,7 @@ impl EntryWriter<'_> {
             ChannelTarget::Mail { mail, allow_private } => {
                 say("server", json!(mail.server));
                 say("port", json!(mail.port()));
-                say("tls", json!(mail.tls.word()));
+                say("tls", json!(mail.tls.as_str()));
                 say("from", json!(mail.from));
                 say("recipients", json!(mail.recipients));
                 if let (Some(user), Some(variable)) = (&mail.user, &mail.password_env) {

@@ -45,7 +45,7 @@ impl AskKind {
     ];
 
     /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             AskKind::Plan => "plan",
             AskKind::Escalation => "escalation",
@@ -127,7 +127,7 @@ pub enum Reason {
 
 impl Reason {
     /// Returns the word that history uses.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Reason::Submitted => "submitted",
             Reason::Exhausted => "exhausted",

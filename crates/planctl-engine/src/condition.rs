@@ -214,7 +214,7 @@ impl Clause {
 
 impl StepField {
     /// Returns the word as authors write it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             StepField::Outcome => "outcome",
             StepField::ExitCode => "exit_code",
@@ -265,7 +265,7 @@ impl fmt::Display for Key {
             Key::PreferredLabel => f.write_str("preferred_label"),
             Key::Context(name) => write!(f, "context.{name}"),
             Key::Variable(name) => f.write_str(name),
-            Key::Step { node, field } => write!(f, "steps.{node}.{}", field.word()),
+            Key::Step { node, field } => write!(f, "steps.{node}.{}", field.as_str()),
         }
     }
 }

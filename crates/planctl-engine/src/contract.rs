@@ -105,7 +105,7 @@ impl RedFirst {
     pub const ALL: [RedFirst; 3] = [RedFirst::Off, RedFirst::Warn, RedFirst::Deny];
 
     /// Returns the word of plans and configurations.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             RedFirst::Off => "off",
             RedFirst::Warn => "warn",
@@ -206,7 +206,7 @@ pub enum RehearsalResult {
 
 impl RehearsalResult {
     /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             RehearsalResult::Red => "red",
             RehearsalResult::Green => "green",
@@ -231,7 +231,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Passed => "passed",
             Verdict::Failed => "failed",
@@ -270,10 +270,10 @@ pub enum Ending {
 
 impl Ending {
     /// Says in one line how an evaluation of a contract ended, with the protected files that had changed: `contract exit 1`.
-    pub fn words(self, tampered: &[Tampering]) -> String {
+    pub fn describe(self, tampered: &[Tampering]) -> String {
         if !tampered.is_empty() {
             let files: Vec<String> =
-                tampered.iter().map(|file| format!("{} {}", file.path, file.change.word())).collect();
+                tampered.iter().map(|file| format!("{} {}", file.path, file.change.as_str())).collect();
             return format!("protected files were touched: {}", files.join(", "));
         }
         match self {
@@ -439,7 +439,7 @@ pub enum FileChange {
 
 impl FileChange {
     /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             FileChange::Changed => "changed",
             FileChange::Deleted => "deleted",

@@ -173,7 +173,7 @@ impl Earned {
             Outcome::Failed => (NodeProgress::Failed(self.read), true),
         };
         self.nodes.insert(node.clone(), progress);
-        (!is_founded).then(|| format!("`{node}` is {} without a verdict or a person", outcome.word()))
+        (!is_founded).then(|| format!("`{node}` is {} without a verdict or a person", outcome.as_str()))
     }
 
     fn check_followed_edge(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {

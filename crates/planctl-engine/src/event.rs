@@ -418,7 +418,7 @@ pub enum Answer {
 
 impl Answer {
     /// Returns the word of the command line.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Answer::Approve => "approve",
             Answer::Reject => "reject",

@@ -114,8 +114,8 @@ pub enum Failing {
 
 impl Failure {
     /// Says in one line how the attempt failed: `contract exit 1 (denied: Bash(make))`.
-    pub fn words(&self) -> String {
-        let words = self.what.words();
+    pub fn describe(&self) -> String {
+        let words = self.what.describe();
         match self.denied.as_slice() {
             [] => words,
             denied => format!("{words} (denied: {})", denied.join(", ")),
@@ -166,7 +166,7 @@ impl Failing {
     }
 
     /// Returns its class, in one word (DOT R4): conditions look at it as `failure_class`.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Failing::Contract { .. } => "contract",
             Failing::Overran { .. } => "overran",
@@ -184,11 +184,11 @@ impl Failing {
     }
 
     /// Says in one line what failed: `contract exit 1`. Conditions of edges read it as `failure_reason`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
-            Failing::Contract { ending, tampered, .. } => ending.words(tampered),
+            Failing::Contract { ending, tampered, .. } => ending.describe(tampered),
             Failing::NotRed { ending, tampered, .. } => {
-                format!("before the work: {}", ending.words(tampered))
+                format!("before the work: {}", ending.describe(tampered))
             }
             Failing::Unconfirmed { by, note } => {
                 let note = note.as_deref().filter(|note| !note.is_empty());
@@ -213,7 +213,7 @@ impl Failing {
             Failing::SubPlan { name, end: End::Done } => {
                 format!("its run {name} is done, but its expected effect does not hold")
             }
-            Failing::SubPlan { name, end } => format!("its run {name} {}", end.words()),
+            Failing::SubPlan { name, end } => format!("its run {name} {}", end.describe()),
             Failing::Conflict { branch, files, .. } => {
                 let what = match branch {
                     Some(branch) => format!("branch {} conflicts with those before it", branch + 1),

@@ -25,7 +25,7 @@ impl Grade {
         [Grade::Claimed, Grade::Observed, Grade::Judged, Grade::Confirmed, Grade::Proved];
 
     /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Grade::Claimed => "claimed",
             Grade::Observed => "observed",
@@ -117,7 +117,7 @@ impl OutputCheck {
     }
 
     /// Says what is asked of the output, as a claim: `the output contains "On branch"`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             OutputCheck::OutputContains(text) => format!("the output contains \"{text}\""),
             OutputCheck::OutputNotContains(text) => format!("the output does not contain \"{text}\""),

@@ -20,7 +20,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Returns the word that history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Outcome::Passed => "passed",
             Outcome::Failed => "failed",
@@ -57,7 +57,7 @@ pub enum End {
 
 impl End {
     /// Returns the words that follow the run's name: `is done`.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             End::Done => "is done",
             End::Failed => "failed",

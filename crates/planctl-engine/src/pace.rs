@@ -29,7 +29,7 @@ impl Level {
     pub const ALL: [Level; 4] = [Level::Primary, Level::Alternate, Level::Contingent, Level::Emergency];
 
     /// Returns the word that plans, history and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Level::Primary => "primary",
             Level::Alternate => "alternate",
@@ -46,7 +46,7 @@ impl Level {
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 

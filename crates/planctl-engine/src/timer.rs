@@ -20,7 +20,7 @@ pub enum TimerId {
 
 impl TimerId {
     /// Returns the name it is stored under.
-    pub fn word(&self) -> Cow<'static, str> {
+    pub fn stored_name(&self) -> Cow<'static, str> {
         match self {
             TimerId::Stale => Cow::Borrowed("stale"),
             TimerId::Budget => Cow::Borrowed("budget"),

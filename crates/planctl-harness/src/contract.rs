@@ -414,7 +414,7 @@ impl ContractRunner {
             let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
             return Some(Inconclusive::ToolMissing { what: format!("could not {error}{help}") });
         }
-        exchanged.words(contract, evidence).map(|what| Inconclusive::Unstable { what })
+        exchanged.describe(contract, evidence).map(|what| Inconclusive::Unstable { what })
     }
 
     /// Looks at the files that must stay as they are; `None` where there are none.

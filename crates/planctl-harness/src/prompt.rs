@@ -229,7 +229,7 @@ impl Prompt<'_> {
         let how = match (verdict, ending) {
             (Verdict::Tampered, _) => {
                 let files: Vec<String> =
-                    tampered.iter().map(|file| format!("{} ({})", file.path, file.change.word())).collect();
+                    tampered.iter().map(|file| format!("{} ({})", file.path, file.change.as_str())).collect();
                 self.text.push('\n');
                 self.data("protected files that differ", &files.join("\n"));
                 for (path, text) in parts.approved {

@@ -70,7 +70,7 @@ impl Reach {
     }
 
     /// Says it in a few words for people; `None` where it is the host's.
-    pub fn words(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         match self {
             Reach::Host => None,
             Reach::Nothing => Some("no network".to_owned()),

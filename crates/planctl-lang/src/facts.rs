@@ -176,7 +176,7 @@ pub enum SpecialKind {
 
 impl SpecialKind {
     /// Returns the word for people.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             SpecialKind::Fifo => "a named pipe",
             SpecialKind::Device => "a device",

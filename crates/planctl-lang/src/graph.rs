@@ -305,7 +305,7 @@ impl<'p> Lowering<'p> {
             return None;
         }
         let check = check_of(node);
-        let asks = check.as_ref().map(|check| format!("\n\nThe plan asks: {}.", check.words()));
+        let asks = check.as_ref().map(|check| format!("\n\nThe plan asks: {}.", check.describe()));
         let mut options = self.edges.confirmations(at);
         let refusal = self.edges.refusal(at, &options);
         let usual = options.first().cloned();

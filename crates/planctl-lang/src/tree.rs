@@ -146,7 +146,7 @@ macro_rules! fields {
             const ALL: &[Field] = &[$(Field::$name,)*];
 
             /// Returns the name as authors write it.
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self { $(Field::$name => $word,)* }
             }
 
@@ -233,12 +233,12 @@ impl Field {
 
     /// Returns the plan's own field of this name, in lower case with underscores.
     pub fn of_plan(word: &str) -> Option<Field> {
-        Field::OF_PLANS.into_iter().find(|field| field.word() == word)
+        Field::OF_PLANS.into_iter().find(|field| field.as_str() == word)
     }
 
     /// Returns the field of steps of this name, in lower case with underscores.
     pub fn of_step(word: &str) -> Option<Field> {
-        Field::of_steps().find(|field| field.word() == word)
+        Field::of_steps().find(|field| field.as_str() == word)
     }
 }
 

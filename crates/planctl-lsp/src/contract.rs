@@ -148,7 +148,7 @@ impl Trial {
             log,
             value: json!({
                 "step": self.step,
-                "verdict": verdict.word(),
+                "verdict": verdict.as_str(),
                 "exit_code": code,
                 "expected": expect,
                 "seconds": seconds,

@@ -442,7 +442,7 @@ fn by_pattern(goal: &str) -> Result<Vec<Intent>, String> {
     };
     for part in [Some(act), asked].into_iter().flatten() {
         if let Some(signal) = signals(part).first() {
-            return Err(format!("{}: {}", escape(part), signal.words()));
+            return Err(format!("{}: {}", escape(part), signal.describe()));
         }
         if part.split_whitespace().any(|word| ["and", "or", "but"].contains(&word.to_lowercase().as_str())) {
             return Err(format!("\"{}\" is more than one thing", escape(part)));

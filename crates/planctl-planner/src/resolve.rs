@@ -78,7 +78,7 @@ impl Source {
         [Source::Hint, Source::History, Source::Catalog, Source::Mcp, Source::Library, Source::Semantic];
 
     /// Returns its word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Source::Hint => "hint",
             Source::History => "history",

@@ -16,7 +16,7 @@ pub enum Signal {
 
 impl Signal {
     /// Says what was seen, for people.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Signal::UserInteraction => "it asks a person for something",
             Signal::SeveralClauses => "it has more than one \"and\"",

@@ -52,7 +52,7 @@ impl Origin {
     pub const ALL: [Origin; 3] = [Origin::Project, Origin::User, Origin::BuiltIn];
 
     /// Returns the word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Origin::Project => "project",
             Origin::User => "user",

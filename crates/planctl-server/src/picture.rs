@@ -243,7 +243,7 @@ fn box_of_node(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String,
         small.push(id);
     }
     if !is_end && kind != Kind::Task {
-        small.push(shape.word());
+        small.push(shape.as_str());
     }
     if let Some(role) = node.attributes.target.text() {
         small.push(role.value.as_str());
@@ -268,7 +268,7 @@ fn box_of_node(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String,
         }
     }
     let (width, height) = shape.size(text_width, text_height);
-    let kind = kind.word().replace('_', "-");
+    let kind = kind.as_str().replace('_', "-");
     let phase = stage.map_or("", |stage| phase_class(stage.phase));
     let mut about = id.to_owned();
     if title != id {

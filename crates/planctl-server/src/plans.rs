@@ -417,7 +417,7 @@ impl Services {
         };
         if plan.status == PlanStatus::Verified {
             match self.store.move_plan(plan.id, PlanStatus::Approved, by, note.unwrap_or("approved")).await {
-                Err(StoreError::IllegalTransition { from, .. }) if from == PlanStatus::Draft.word() => {
+                Err(StoreError::IllegalTransition { from, .. }) if from == PlanStatus::Draft.as_str() => {
                     return Err(ServiceError::Conflict {
                         what: format!("approve {}: it was rejected, or changed, meanwhile", plan.path),
                         next: Next::approve(&plan.path),

@@ -259,7 +259,7 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
                 Outcome::Waived => is_named,
                 Outcome::Failed | Outcome::Skipped | Outcome::Warned => is_named || lapses,
             };
-            ensure(is_founded, || format!("nothing founds that {node} is {}", outcome.word()))?;
+            ensure(is_founded, || format!("nothing founds that {node} is {}", outcome.as_str()))?;
         }
         if let Fact::NodeObserved { node, refuted, .. } = fact {
             ensure(is_unproved(graph, node) && refuted.is_none() == sees(entry, node), || {
@@ -278,7 +278,7 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
                 format!("I24 a verdict on {node}#{attempt}, not the newest")
             })?;
             ensure((*verdict == Verdict::Passed) == proves(graph, store, entry, node), || {
-                format!("{node}#{attempt} is {} against its evidence", verdict.word())
+                format!("{node}#{attempt} is {} against its evidence", verdict.as_str())
             })?;
         }
         if let Fact::NodeResting { deliveries, until, .. } = fact {

@@ -59,8 +59,8 @@ pub fn event(event: &Event) -> String {
                 Decision::Answer { item, answer: Answer::Choose { option } } => {
                     format!("human chose {option} to {item}")
                 }
-                Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.word()),
-                Decision::Vote { item, answer, .. } => format!("human voted {} on {item}", answer.word()),
+                Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.as_str()),
+                Decision::Vote { item, answer, .. } => format!("human voted {} on {item}", answer.as_str()),
                 Decision::Submit => "human submitted".to_owned(),
                 Decision::Cancel => "human cancelled".to_owned(),
                 Decision::Pause => "human paused".to_owned(),
@@ -71,7 +71,7 @@ pub fn event(event: &Event) -> String {
         }
         Event::Clock(event) => match event {
             ClockEvent::Admitted => "clock admitted".to_owned(),
-            ClockEvent::Due { timer } => format!("clock {} due", timer.word()),
+            ClockEvent::Due { timer } => format!("clock {} due", timer.stored_name()),
             ClockEvent::LeaseLost { interrupted: true, .. } => format!("clock lease interrupted{at}"),
             ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
             ClockEvent::Overran { .. } => format!("clock overran{at}"),
@@ -91,12 +91,12 @@ pub fn fact(fact: &Fact) -> String {
         Fact::NodeEntered { node, visit, .. } => format!("entered {node} visit {visit}"),
         Fact::NodeVerified { node, attempt, verdict, vacuous } => {
             let vacuous = if *vacuous { " vacuous" } else { "" };
-            format!("verified {node}#{attempt} {}{vacuous}", verdict.word())
+            format!("verified {node}#{attempt} {}{vacuous}", verdict.as_str())
         }
         Fact::NodeObserved { node, attempt, refuted, .. } => {
             format!("observed {node}#{attempt} {}", if refuted.is_none() { "passed" } else { "failed" })
         }
-        Fact::NodeRehearsed { node, showed, .. } => format!("rehearsed {node} {}", showed.word()),
+        Fact::NodeRehearsed { node, showed, .. } => format!("rehearsed {node} {}", showed.as_str()),
         Fact::RetryTriggered { node, attempt, .. } => format!("retry {node}#{attempt}"),
         Fact::EdgeFollowed { from, to, signal, choosing, .. } => {
             let why = match signal {
@@ -128,7 +128,7 @@ pub fn fact(fact: &Fact) -> String {
         Fact::SubPlanBegan { node, .. } => format!("began {node}"),
         Fact::SubPlanEnded { node, end, .. } => format!("ended {node} {end:?}"),
         Fact::GoalUnmet { node, .. } => format!("unmet {node}"),
-        Fact::NodeSettled { node, outcome, .. } => format!("settled {node} {}", outcome.word()),
+        Fact::NodeSettled { node, outcome, .. } => format!("settled {node} {}", outcome.as_str()),
         Fact::NodeResting { node, attempt, .. } => format!("resting {node}#{attempt}"),
         Fact::NodeInterrupted { node, attempt, .. } => format!("interrupted {node}#{attempt}"),
         Fact::GateRepeated { node, attempt, purpose, .. } => {
@@ -144,12 +144,12 @@ pub fn fact(fact: &Fact) -> String {
             format!("{what} repeated {node}#{attempt}")
         }
         Fact::AskOpened { node, kind, reason, .. } => {
-            format!("ask {node} {} {}", kind.word(), reason.word())
+            format!("ask {node} {} {}", kind.as_str(), reason.as_str())
         }
         Fact::AskAnswered { node, answer, .. } => format!("answered {node} {answer}"),
-        Fact::PlanEscalated { node, reason, .. } => format!("escalated {node} {}", reason.word()),
+        Fact::PlanEscalated { node, reason, .. } => format!("escalated {node} {}", reason.as_str()),
         Fact::PaceChanged { node, from, to, responder, reason } => {
-            format!("pace {node} {from} -> {to} {responder} {}", reason.word())
+            format!("pace {node} {from} -> {to} {responder} {}", reason.as_str())
         }
         Fact::BudgetNoticed { .. } => "budget noticed".to_owned(),
         Fact::PlanExpired { .. } => "expired".to_owned(),
@@ -174,19 +174,21 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::Fork(fork) => format!("{fork:?}"),
             NodeKind::SubPlan(plan) => format!("{plan:?}"),
             NodeKind::Join(join) => format!("{join:?}"),
-            NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.on_exhausted.word()),
-            NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => node.kind.word().to_owned(),
+            NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.on_exhausted.as_str()),
+            NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {
+                node.kind.as_str().to_owned()
+            }
             NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
             NodeKind::Task(task) => {
                 let on_exhausted =
-                    if task.on_exhausted == Outcome::Failed { "" } else { task.on_exhausted.word() };
+                    if task.on_exhausted == Outcome::Failed { "" } else { task.on_exhausted.as_str() };
                 format!(
                     "task retry {} visits {} {on_exhausted} expects {} tests {} red first {}{}",
                     task.max_retries,
                     node.max_visits,
                     task.contract.expect,
                     task.contract.min_tests.unwrap_or(0),
-                    task.contract.rehearsal_mode().word(),
+                    task.contract.rehearsal_mode().as_str(),
                     pace(task)
                 )
             }

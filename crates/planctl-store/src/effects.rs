@@ -81,12 +81,12 @@ pub(crate) fn rows_of_effects<'a>(
                 removed.insert(item);
             }
             Effect::Arm { timer, at } => {
-                rows.disarmed.retain(|name| *name != timer.word());
-                rows.armed.push(Armed { timer: timer.word().into_owned(), at_micros: micros_of(*at) });
+                rows.disarmed.retain(|name| *name != timer.stored_name());
+                rows.armed.push(Armed { timer: timer.stored_name().into_owned(), at_micros: micros_of(*at) });
             }
             Effect::Disarm(timer) => {
-                rows.armed.retain(|armed| armed.timer != timer.word());
-                rows.disarmed.push(timer.word().into_owned());
+                rows.armed.retain(|armed| armed.timer != timer.stored_name());
+                rows.disarmed.push(timer.stored_name().into_owned());
             }
         }
     }
@@ -119,7 +119,7 @@ fn item_row<'a>(
             })?;
             ("harness", host.to_owned(), gated.contract.timeout.saturating_add(GATE_GRACE))
         }
-        Work::Human { ask } => ("human", ask.kind.word().to_owned(), Duration::ZERO),
+        Work::Human { ask } => ("human", ask.kind.as_str().to_owned(), Duration::ZERO),
     };
     let due = item.available_at.max(now).after(graph.priority().delay());
     // A verdict comes under the locks that the work took.

@@ -78,7 +78,7 @@ impl ServedRole {
         }
     }
 
-    pub(crate) fn word(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             ServedRole::Any => "*",
             ServedRole::One(role) => role.as_str(),

@@ -282,7 +282,7 @@ impl Store {
         settings: &str,
         served: &[ServedRole],
     ) -> Result<(), StoreError> {
-        let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
+        let served: Vec<&str> = served.iter().map(ServedRole::as_str).collect();
         repeated!(self, connection => set_settings_on(&mut connection, run, settings, &served))?;
         // Work that is out may be for somebody else now.
         self.notifier().notify(run, WakeFor::UNKNOWN);

@@ -218,7 +218,7 @@ impl DeliveryState {
         [DeliveryState::Waiting, DeliveryState::Delivered, DeliveryState::Failed, DeliveryState::Superseded];
 
     /// Returns the word that is stored and shown.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             DeliveryState::Waiting => "waiting",
             DeliveryState::Delivered => "delivered",
@@ -390,7 +390,7 @@ impl Store {
             .bind(delivery.id)
             .bind(i32::try_from(delivery.tries).unwrap_or(i32::MAX))
             .bind(&answer)
-            .bind(state.word())
+            .bind(state.as_str())
             .bind(micros(again_after))
             .execute(&mut *connection))?;
         Ok(())
@@ -450,7 +450,7 @@ fn tries(row: &PgRow) -> Result<u32, StoreError> {
 
 fn delivery_row(row: &PgRow) -> Result<DeliveryRow, StoreError> {
     let word: String = row.try_get("state")?;
-    let state = DeliveryState::ALL.into_iter().find(|state| state.word() == word);
+    let state = DeliveryState::ALL.into_iter().find(|state| state.as_str() == word);
     let state = state.ok_or_else(|| StoreError::corrupt(format!("a delivery is `{word}`")))?;
     Ok(DeliveryRow {
         id: row.try_get("id")?,

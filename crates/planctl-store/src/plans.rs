@@ -513,7 +513,7 @@ async fn save_on(
         .await?;
     if row.try_get::<&str, _>("digest")? != revision.digest.as_str() {
         let from: &str = row.try_get("status")?;
-        let draft = PlanStatus::Draft.word();
+        let draft = PlanStatus::Draft.as_str();
         sqlx::query(MOVE_PLAN)
             .bind(plan)
             .bind(draft)
@@ -561,15 +561,15 @@ async fn move_on(
     let digest: &str = row.try_get("digest")?;
     if from != to {
         if !from.may_become(to) {
-            let (from, to) = (from.word().to_owned(), to.word().to_owned());
+            let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
             transaction.rollback().await?;
             return Ok(Err(StoreError::IllegalTransition { from, to }));
         }
-        sqlx::query(MOVE_PLAN).bind(plan.0).bind(to.word()).bind(digest).execute(&mut *transaction).await?;
+        sqlx::query(MOVE_PLAN).bind(plan.0).bind(to.as_str()).bind(digest).execute(&mut *transaction).await?;
         sqlx::query(RECORD_MOVE)
             .bind(plan.0)
-            .bind(from.word())
-            .bind(to.word())
+            .bind(from.as_str())
+            .bind(to.as_str())
             .bind(by)
             .bind(why)
             .bind(digest)

@@ -67,7 +67,7 @@ impl TokenScope {
         [TokenScope::Worker, TokenScope::Approve, TokenScope::Read, TokenScope::Admin];
 
     /// Returns the word that people and secrets use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TokenScope::Worker => "worker",
             TokenScope::Approve => "approve",
@@ -78,7 +78,7 @@ impl TokenScope {
 
     /// Reads the word.
     pub fn from_word(word: &str) -> Option<TokenScope> {
-        TokenScope::ALL.into_iter().find(|scope| scope.word() == word)
+        TokenScope::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 }
 
@@ -173,7 +173,7 @@ impl Store {
             repeated!(self, connection => sqlx::query(NEW_TOKEN)
                 .bind(&id)
                 .bind(new.name)
-                .bind(new.scope.word())
+                .bind(new.scope.as_str())
                 .bind(&roles)
                 .bind(&hash)
                 .bind(new.lasts.map(micros))
@@ -182,7 +182,7 @@ impl Store {
                 .execute(&mut *connection))?;
             let made = repeated!(self, connection => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *connection))?;
             if let Some(row) = made {
-                let secret = format!("{PREFIX}{}_{}", new.scope.word(), token.reveal());
+                let secret = format!("{PREFIX}{}_{}", new.scope.as_str(), token.reveal());
                 return Ok(NewlyMade::Token(TokenRow::from_row(&row)?, secret));
             }
             if let Some(request) = new.request

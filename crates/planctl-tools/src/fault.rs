@@ -68,7 +68,7 @@ impl FaultKind {
     }
 
     /// Returns the word for people.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             FaultKind::Tool => "tool error",
             FaultKind::Arguments => "wrong arguments",
@@ -83,7 +83,7 @@ impl FaultKind {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.word(), self.message)?;
+        write!(f, "{}: {}", self.kind.as_str(), self.message)?;
         match self.wait {
             Some(wait) => write!(f, " (the server asks to wait {} s)", wait.as_secs()),
             None => Ok(()),

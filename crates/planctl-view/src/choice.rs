@@ -91,7 +91,7 @@ pub fn choice(graph: &Graph, fact: &Fact) -> Option<Choice> {
 
 impl EdgeResult {
     /// Returns the word that programs read.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             EdgeResult::Taken => "taken",
             EdgeResult::OtherOutcome => "other_outcome",

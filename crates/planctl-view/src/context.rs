@@ -64,7 +64,7 @@ impl Form {
     pub const ALL: [Form; 3] = [Form::Long, Form::Compact, Form::Workflow];
 
     /// Returns its name.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Form::Long => "long",
             Form::Compact => "compact",

@@ -36,8 +36,8 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!(
                 "{} is told {} of the run in place of {}: workers keep their own sessions",
                 name(node),
-                given.word(),
-                asked.word()
+                given.as_str(),
+                asked.as_str()
             )
         }
         Fact::ContextRefused { node, names, .. } => format!(
@@ -48,7 +48,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::NodeQueued { node } => format!("{} waits until there is room for it", name(node)),
         Fact::NodeDecided { node, met, ending } => {
             let way = if *met { "yes" } else { "no" };
-            format!("{} decided {way} ({})", name(node), ending.words(&[]))
+            format!("{} decided {way} ({})", name(node), ending.describe(&[]))
         }
         Fact::CheckpointSaved { node, .. } => format!("the workspace was recorded at {}", name(node)),
         Fact::CheckpointRestored { node } => format!("the workspace is as it was at {}", name(node)),
@@ -64,7 +64,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::SubPlanBegan { node, run } => format!("the plan of {} runs as {run}", name(node)),
         Fact::SubPlanEnded { node, name: run, end, .. } => {
-            format!("{run}, the run of {}, {}", name(node), end.words())
+            format!("{run}, the run of {}, {}", name(node), end.describe())
         }
         Fact::BranchesJoined { node, met, failed } => {
             format!("{met} branches succeeded at {}, and {failed} failed", name(node))
@@ -84,7 +84,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
                 None => format!(
                     "attempt {attempt} of {} passed as observed, not proved: the agent's program reported the output{of}, and {}",
                     name(node),
-                    check.words()
+                    check.describe()
                 ),
                 Some(why) => {
                     format!(
@@ -95,7 +95,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             }
         }
         Fact::NodeRehearsed { node, showed, ending, tampered } => {
-            let line = ending.words(tampered);
+            let line = ending.describe(tampered);
             format!("before the work of {}: {line}; {}", name(node), rehearsal_words(*showed))
         }
         Fact::RetryTriggered { node, attempt, left: 0 } => {
@@ -112,7 +112,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-            format!("{} {}{by}{}", name(node), outcome.word(), quoted(note.as_deref()))
+            format!("{} {}{by}{}", name(node), outcome.as_str(), quoted(note.as_deref()))
         }
         Fact::NodeResting { node, attempt, deliveries, message, .. } => {
             format!(
@@ -141,7 +141,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::AskOpened { node, kind, reason, shortfall, .. } => {
             let short =
                 shortfall.as_ref().map(|short| format!(": {}", shortfall_line(short))).unwrap_or_default();
-            format!("{} waits for a person: {} ({}){short}", name(node), kind.word(), reason_words(*reason))
+            format!("{} waits for a person: {} ({}){short}", name(node), kind.as_str(), reason_words(*reason))
         }
         Fact::AskAnswered { node, by, note, kind: AskKind::Choice, option: Some(option), .. } => {
             format!("{by} chose \"{option}\" at {}{}", name(node), quoted(note.as_deref()))
@@ -154,7 +154,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::AskAnswered { node, answer, by, note, kind, .. } => {
             let note = quoted(note.as_deref());
-            format!("{by} answered the {} about {} with {answer}{note}", kind.word(), name(node))
+            format!("{by} answered the {} about {} with {answer}{note}", kind.as_str(), name(node))
         }
         Fact::PlanEscalated { node, reason, message } => {
             format!("{} was escalated: {}{}", name(node), reason_words(*reason), quoted(message.as_deref()))

@@ -151,7 +151,7 @@ fn stage_line(graph: &Graph, stage: &Stage<'_>, measure: &Measure) -> String {
     if let Some((what, to)) = stage.decided {
         return format!("- {}: {}: went on to {}", one_line(&name), one_line(what), one_line(to.as_str()));
     }
-    let mut line = format!("- {}: {}", one_line(&name), stage.outcome.word());
+    let mut line = format!("- {}: {}", one_line(&name), stage.outcome.as_str());
     if measure.has_attempts && stage.attempts > 1 {
         line.push_str(&format!(", {} attempts", stage.attempts));
     }

@@ -22,7 +22,7 @@ pub fn node_name(graph: &Graph, id: &NodeId) -> String {
             | NodeKind::SubPlan(_)
             | NodeKind::Join(_) => match node.step() {
                 Some(step) => format!("step {step} \"{}\"", node.title),
-                None => format!("{} \"{}\"", node.kind.word(), node.title),
+                None => format!("{} \"{}\"", node.kind.as_str(), node.title),
             },
         },
     }

@@ -183,7 +183,12 @@ impl<'a> RunsScreen<'a> {
             list.runs.iter().map(|run| (run.plan.as_str(), run.workspace.as_str())).unzip();
         RunsScreen {
             choices: [
-                Choices::of("state", "State", filters.state, RunState::ALL.iter().map(|state| state.word())),
+                Choices::of(
+                    "state",
+                    "State",
+                    filters.state,
+                    RunState::ALL.iter().map(|state| state.as_str()),
+                ),
                 Choices::of("plan", "Plan", filters.plan, plans),
                 Choices::of("project", "Project", filters.project, projects),
             ],

@@ -36,11 +36,11 @@ impl Output {
 
     /// Returns the output that an address names.
     pub fn of(word: &str) -> Option<Output> {
-        Output::ALL.into_iter().find(|output| output.word() == word)
+        Output::ALL.into_iter().find(|output| output.as_str() == word)
     }
 
     /// Returns its word in an address.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Output::Stdout => "stdout",
             Output::Stderr => "stderr",
@@ -108,6 +108,6 @@ impl<'a> OutputScreen<'a> {
 
     /// Returns its own address, without a part.
     fn here(&self) -> String {
-        format!("{}/attempts/{}/{}", self.path, self.attempt.attempt, self.output.word())
+        format!("{}/attempts/{}/{}", self.path, self.attempt.attempt, self.output.as_str())
     }
 }

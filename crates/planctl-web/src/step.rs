@@ -43,7 +43,7 @@ impl AttemptWindow {
         self.older.is_some() || self.newer.is_some()
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("{}–{} of {}", self.first + 1, self.last, words::counted(self.count, "attempt"))
     }
 }
@@ -130,7 +130,7 @@ impl<'a> StepScreen<'a> {
     fn whole(&self, attempt: &AttemptView, output: impl Borrow<Output>) -> String {
         let output = output.borrow();
         let (path, step, query) = (self.path, self.why.step.number, self.query);
-        format!("{path}/steps/{step}/attempts/{}/{}{query}", attempt.attempt, output.word())
+        format!("{path}/steps/{step}/attempts/{}/{}{query}", attempt.attempt, output.as_str())
     }
 }
 

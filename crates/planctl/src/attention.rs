@@ -76,7 +76,7 @@ fn terminal_sequence(variable: impl Fn(&str) -> Option<String>) -> Option<Sequen
 fn reason(view: &RunView) -> Option<String> {
     match view.state {
         RunState::Done | RunState::Failed | RunState::Cancelled => {
-            Some(format!("{} is {}", view.run, view.state.word()))
+            Some(format!("{} is {}", view.run, view.state.as_str()))
         }
         RunState::AwaitingApproval
         | RunState::Queued

@@ -371,7 +371,7 @@ impl Client {
 
     /// Writes the brief of a run for an agent that claims no items.
     pub async fn context(&self, handle: Handle, form: Form) -> Result<ContextView, Failure> {
-        self.api.get(&format!("/v1/runs/{}/context", handle.0), &[("form", form.word())]).await
+        self.api.get(&format!("/v1/runs/{}/context", handle.0), &[("form", form.as_str())]).await
     }
 
     /// Returns a part of a run's bundle.

@@ -35,7 +35,7 @@ pub enum SessionEvent {
 
 impl SessionAgent {
     /// The word that people type.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             SessionAgent::Claude => "claude",
             SessionAgent::Codex => "codex",
@@ -97,7 +97,7 @@ impl SessionAgent {
 
 impl SessionEvent {
     /// The word that hooks are called with.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             SessionEvent::Start => "start",
             SessionEvent::Prompt => "prompt",

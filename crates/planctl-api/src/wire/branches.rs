@@ -83,7 +83,7 @@ impl BranchState {
     ];
 
     /// Returns the word that people read.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             BranchState::Joined => "joined",
             BranchState::Failed => "failed",

@@ -37,10 +37,10 @@ impl LevelView {
     pub fn of(task: &Task, record: &Record) -> Option<LevelView> {
         let handover = record.pace.as_deref()?;
         Some(LevelView {
-            level: handover.level.word().to_owned(),
+            level: handover.level.as_str().to_owned(),
             responder: record.responder(task).to_string(),
             from: handover.from.as_str().to_owned(),
-            reason: handover.reason.word().to_owned(),
+            reason: handover.reason.as_str().to_owned(),
             after_attempts: handover.after.number(),
         })
     }
@@ -50,7 +50,7 @@ impl RungView {
     /// Shows the levels of a step, the first to be asked first.
     pub fn all(task: &Task) -> Vec<RungView> {
         let view = |pace_level: &planctl_engine::PaceLevel| RungView {
-            level: pace_level.level.word().to_owned(),
+            level: pace_level.level.as_str().to_owned(),
             responder: pace_level.responder.to_string(),
         };
         task.pace.iter().map(view).collect()
@@ -59,5 +59,5 @@ impl RungView {
 
 /// The word of the primary level, for what was stored or sent before there were levels.
 pub fn primary() -> String {
-    Level::Primary.word().to_owned()
+    Level::Primary.as_str().to_owned()
 }

@@ -46,7 +46,7 @@ impl RunState {
     ];
 
     /// Returns the word that JSON uses.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             RunState::AwaitingApproval => "awaiting_approval",
             RunState::Queued => "queued",
@@ -118,7 +118,7 @@ pub enum StepState {
 
 impl StepState {
     /// Returns the word that JSON uses.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             StepState::Pending => "pending",
             StepState::Ready => "ready",
@@ -571,12 +571,12 @@ mod tests {
     #[test]
     fn states_are_written_with_the_words_of_design_11() {
         for state in RunState::ALL {
-            assert_eq!(serde_json::to_value(state).unwrap(), state.word());
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
         }
         let words = ["pending", "ready", "working", "checking", "resting", "waiting"];
         let states: Vec<StepState> =
             words.iter().map(|word| serde_json::from_value(Value::from(*word)).unwrap()).collect();
-        assert!(states.iter().zip(words).all(|(state, word)| state.word() == word));
+        assert!(states.iter().zip(words).all(|(state, word)| state.as_str() == word));
     }
 
     #[test]

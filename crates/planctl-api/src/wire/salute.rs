@@ -238,6 +238,6 @@ impl DutyView {
             Who::Harness => ("harness", None),
             Who::Person => ("person", None),
         };
-        DutyView { step: duty.step, who: who.to_owned(), role, level: duty.level.word().to_owned() }
+        DutyView { step: duty.step, who: who.to_owned(), role, level: duty.level.as_str().to_owned() }
     }
 }

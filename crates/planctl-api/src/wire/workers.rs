@@ -110,7 +110,7 @@ fn role_view(role: &str, settings: &RoleConfig) -> RoleView {
     RoleView {
         role: role.to_owned(),
         agent: settings.agent.as_ref().map(|agent| masked(&agent.to_string()).into_owned()),
-        permissions: settings.permissions.mode.word().to_owned(),
+        permissions: settings.permissions.mode.as_str().to_owned(),
         allow: settings.permissions.allow.clone(),
         timeout_seconds: settings.timeout.map(|span| span.as_secs_f64()),
         idle_timeout_seconds: settings.idle_timeout.map(|span| span.as_secs_f64()),

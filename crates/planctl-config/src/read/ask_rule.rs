@@ -59,7 +59,7 @@ impl Reader<'_> {
                     };
                     let kinds = array
                         .iter()
-                        .filter_map(|kind| self.word(kind, "kinds", &AskKind::ALL, |kind| kind.word()));
+                        .filter_map(|kind| self.word(kind, "kinds", &AskKind::ALL, |kind| kind.as_str()));
                     rule.kinds = Some(kinds.collect());
                 }
                 "plans" => rule.plans = self.plans(value),
@@ -80,7 +80,7 @@ impl Reader<'_> {
                 },
                 "deadline" => rule.deadline = self.duration(value),
                 "on_deadline" => {
-                    let word = self.word(value, "on_deadline", &OnDeadline::ALL, |answer| answer.word());
+                    let word = self.word(value, "on_deadline", &OnDeadline::ALL, |answer| answer.as_str());
                     rule.on_deadline = word.unwrap_or_default();
                 }
                 other => self.unknown(key.span(), other, KEYS),

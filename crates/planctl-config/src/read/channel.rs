@@ -99,7 +99,7 @@ impl Reader<'_> {
                 },
                 "server" => read.server = self.string(value).map(str::to_owned),
                 "port" => read.port = self.port(value),
-                "tls" => read.tls = self.word(value, "tls", &MailTls::ALL, MailTls::word),
+                "tls" => read.tls = self.word(value, "tls", &MailTls::ALL, MailTls::as_str),
                 "from" => read.from = self.string(value).map(str::to_owned),
                 "recipients" => {
                     let expected = "a list of addresses: [\"me@example.org\"]";
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Some(
             array
                 .iter()
-                .filter_map(|entry| self.word(entry, "on", &MessageEvent::ALL, MessageEvent::word))
+                .filter_map(|entry| self.word(entry, "on", &MessageEvent::ALL, MessageEvent::as_str))
                 .collect(),
         )
     }

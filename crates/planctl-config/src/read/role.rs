@@ -78,9 +78,9 @@ impl Reader<'_> {
 
     fn permissions(&mut self, value: &Value<'_>) -> Option<PermissionMode> {
         let text = self.string(value)?;
-        let mode = PermissionMode::ALL.into_iter().find(|mode| mode.word() == text);
+        let mode = PermissionMode::ALL.into_iter().find(|mode| mode.as_str() == text);
         if mode.is_none() {
-            let words = PermissionMode::ALL.map(PermissionMode::word);
+            let words = PermissionMode::ALL.map(PermissionMode::as_str);
             let help = match did_you_mean(text, words) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => format!("write one of: {}", words.join(", ")),

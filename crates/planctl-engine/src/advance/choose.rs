@@ -204,8 +204,8 @@ impl<'t> Looks<'t> {
                 let left = settle::attempts_left(self.transition, &self.last).unwrap_or(0);
                 Cow::Owned(left.to_string())
             }
-            "failure_reason" => Cow::Owned(self.subject.failure.as_ref()?.what.words()),
-            "failure_class" => Cow::Borrowed(self.subject.failure.as_ref()?.what.word()),
+            "failure_reason" => Cow::Owned(self.subject.failure.as_ref()?.what.describe()),
+            "failure_class" => Cow::Borrowed(self.subject.failure.as_ref()?.what.as_str()),
             _ => return None,
         })
     }

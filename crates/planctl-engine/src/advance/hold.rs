@@ -108,7 +108,7 @@ fn open_ask(transition: &mut Transition<'_>, node: &NodeId, ask: Ask) -> Result<
     transition.open.retain(|(chosen, _)| chosen.edge.from != *node);
     transition.run.head.asks = transition.run.head.asks.saturating_add(1);
     let at = transition.run.newest_try(node)?;
-    let item = ItemId::ask(transition.run.id, &at, kind.word(), transition.run.head.asks);
+    let item = ItemId::ask(transition.run.id, &at, kind.as_str(), transition.run.head.asks);
     transition.set_state(node, NodeState::Held { ask: kind, item: item.clone() })?;
     if kind == AskKind::Escalation {
         let message = ask.message.clone();

@@ -45,7 +45,7 @@ fn asked(transition: &Transition<'_>, item: &ItemId, answer: &Answer) -> Result<
         return Err(Refusal::NotActive);
     }
     let answers = answers_while_held(transition.graph, &node, kind, transition.run.record(&node)?);
-    if !answers.contains(&answer.word()) {
+    if !answers.contains(&answer.as_str()) {
         return Err(Refusal::WrongAnswer(answers));
     }
     Ok((node, kind))
@@ -91,7 +91,7 @@ fn on_answer(
         node: node.clone(),
         item: item.clone(),
         kind,
-        answer: answer.word().to_owned(),
+        answer: answer.as_str().to_owned(),
         by: event.by.clone(),
         note: event.note.clone(),
         role,

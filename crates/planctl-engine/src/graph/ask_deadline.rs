@@ -36,7 +36,7 @@ impl StoppingAnswer {
     pub const ALL: [StoppingAnswer; 2] = [StoppingAnswer::Reject, StoppingAnswer::Abort];
 
     /// Returns its word on the command line, in plans and in configuration files.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             StoppingAnswer::Reject => "reject",
             StoppingAnswer::Abort => "abort",
@@ -49,6 +49,6 @@ impl StoppingAnswer {
             StoppingAnswer::Reject => StoppingAnswer::Abort,
             StoppingAnswer::Abort => StoppingAnswer::Reject,
         };
-        [self, other].into_iter().find(|answer| answers.contains(&answer.word()))
+        [self, other].into_iter().find(|answer| answers.contains(&answer.as_str()))
     }
 }

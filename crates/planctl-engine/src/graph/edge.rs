@@ -81,7 +81,7 @@ pub enum On {
 
 impl On {
     /// Returns the word that graphs are written with.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             On::Success => "success",
             On::Fail => "fail",

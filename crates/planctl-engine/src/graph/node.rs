@@ -96,7 +96,7 @@ pub enum NodeKind {
 
 impl NodeKind {
     /// Returns the word for what a node of this kind does.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             NodeKind::Start => "start",
             NodeKind::Task(_) => "task",
@@ -158,7 +158,7 @@ pub enum ChildApproval {
 
 impl ChildApproval {
     /// Returns the word as plans have it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             ChildApproval::Ask => "ask",
             ChildApproval::Inherit => "inherit",
@@ -167,7 +167,7 @@ impl ChildApproval {
 
     /// Returns the approver that a word of a plan means.
     pub fn from_word(word: &str) -> Option<ChildApproval> {
-        [ChildApproval::Ask, ChildApproval::Inherit].into_iter().find(|approval| approval.word() == word)
+        [ChildApproval::Ask, ChildApproval::Inherit].into_iter().find(|approval| approval.as_str() == word)
     }
 }
 

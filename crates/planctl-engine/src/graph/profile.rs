@@ -81,7 +81,7 @@ impl Fidelity {
     ];
 
     /// Returns the word that authors write.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Fidelity::Full => "full",
             Fidelity::Truncate => "truncate",
@@ -94,7 +94,7 @@ impl Fidelity {
 
     /// Returns the one of this word.
     pub fn from_word(word: &str) -> Option<Fidelity> {
-        Fidelity::ALL.into_iter().find(|fidelity| fidelity.word() == word)
+        Fidelity::ALL.into_iter().find(|fidelity| fidelity.as_str() == word)
     }
 
     /// Returns the fidelity that a prompt can have where this one is asked for.

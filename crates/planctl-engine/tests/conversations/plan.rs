@@ -105,7 +105,7 @@ impl Drawn {
                 "visits" => max_visits = number(fields.next().unwrap()) as u16,
                 "red-first" => {
                     let word = fields.next().unwrap();
-                    red_first = RedFirst::ALL.into_iter().find(|policy| policy.word() == *word).unwrap();
+                    red_first = RedFirst::ALL.into_iter().find(|policy| policy.as_str() == *word).unwrap();
                 }
                 "guard" => guard = true,
                 "tests" => min_tests = Some(number(fields.next().unwrap()) as u32),
@@ -305,7 +305,7 @@ fn condition(text: &str) -> Condition {
             ["preferred_label"] => Key::PreferredLabel,
             ["context", name @ ..] => Key::Context(name.join(".")),
             ["steps", node, field] => {
-                let field = StepField::ALL.into_iter().find(|known| known.word() == *field).unwrap();
+                let field = StepField::ALL.into_iter().find(|known| known.as_str() == *field).unwrap();
                 Key::Step { node: (*node).to_owned(), field }
             }
             other => panic!("what is {other:?} in a condition?"),
@@ -359,7 +359,7 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
 }
 
 fn level(word: &str) -> Level {
-    let known = Level::ALL.into_iter().find(|level| level.word() == word);
+    let known = Level::ALL.into_iter().find(|level| level.as_str() == word);
     known.unwrap_or_else(|| panic!("what is a level “{word}”?"))
 }
 

@@ -251,19 +251,21 @@ impl Stage {
                         format!(", {} short", short.needed())
                     }
                 });
-                format!("{} held: {} {}{short}", item.at.node, ask.kind.word(), ask.reason.word())
+                format!("{} held: {} {}{short}", item.at.node, ask.kind.as_str(), ask.reason.as_str())
             }
             Work::Agent { role, brief, .. } => {
                 let mut told = BTreeSet::new();
                 told.extend(
-                    brief
-                        .handover
-                        .as_ref()
-                        .map(|handover| format!("{} could not ({})", handover.from, handover.reason.word())),
+                    brief.handover.as_ref().map(|handover| {
+                        format!("{} could not ({})", handover.from, handover.reason.as_str())
+                    }),
                 );
                 told.extend(brief.failure.as_ref().map(|failure| format!("#{} failed", failure.attempt)));
                 told.extend(
-                    brief.so_far.as_ref().map(|told| format!("{} of {}", told.fidelity.word(), told.thread)),
+                    brief
+                        .so_far
+                        .as_ref()
+                        .map(|told| format!("{} of {}", told.fidelity.as_str(), told.thread)),
                 );
                 told.extend(brief.note.as_ref().map(|note| format!("“{}”", note.text)));
                 let told: Vec<String> = told.into_iter().collect();
@@ -280,15 +282,17 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
     match fact {
         Fact::NodeVerified { node, attempt, verdict, vacuous } => {
             let vacuous = if *vacuous { " and proves nothing" } else { "" };
-            Some(format!("{node}#{attempt} {}{vacuous}", verdict.word()))
+            Some(format!("{node}#{attempt} {}{vacuous}", verdict.as_str()))
         }
         Fact::NodeObserved { node, attempt, refuted, .. } => {
             Some(format!("{node}#{attempt} observed {}", if refuted.is_none() { "passed" } else { "failed" }))
         }
-        Fact::NodeRehearsed { node, showed, .. } => Some(format!("{node} {} before the work", showed.word())),
+        Fact::NodeRehearsed { node, showed, .. } => {
+            Some(format!("{node} {} before the work", showed.as_str()))
+        }
         Fact::NodeSettled { node, outcome, by, .. } if node.as_str() != "start" => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
-            Some(format!("{node} settled {}{by}", outcome.word()))
+            Some(format!("{node} settled {}{by}", outcome.as_str()))
         }
         Fact::PaceChanged { node, from, to, responder, .. } => {
             Some(format!("{node} from {from} to {to}, {responder}"))
@@ -305,7 +309,7 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
             let kept = if kept.is_empty() { String::new() } else { format!(", keeping {}", kept.join(" ")) };
             Some(format!("epoch {epoch} at {node}{kept}"))
         }
-        Fact::FidelityReduced { node, given, .. } => Some(format!("{node} told {}", given.word())),
+        Fact::FidelityReduced { node, given, .. } => Some(format!("{node} told {}", given.as_str())),
         Fact::ContextRefused { node, names, .. } => Some(format!("{node} may not note {}", names.join(", "))),
         Fact::NodeQueued { node } => Some(format!("{node} queued")),
         Fact::NodeDecided { node, met, .. } => {

@@ -92,7 +92,7 @@ fn d9_what_a_worker_was_denied_is_told_with_the_failure_after_it() {
         ",
     );
     let failure = run.record(&"a".into()).unwrap().failure.as_deref().unwrap();
-    assert_eq!(failure.words(), "contract exit 1 (denied: make)");
+    assert_eq!(failure.describe(), "contract exit 1 (denied: make)");
 }
 
 #[test]

@@ -258,7 +258,7 @@ impl PermissionMode {
     pub const ALL: [PermissionMode; 3] = [PermissionMode::Deny, PermissionMode::List, PermissionMode::Ask];
 
     /// Returns the word of configurations.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             PermissionMode::Deny => "deny",
             PermissionMode::List => "list",

@@ -122,7 +122,7 @@ impl Exchanged {
     }
 
     /// Says why the contract's exit code proves nothing; `None` where it does.
-    pub(crate) fn words(&self, contract: &Contract, evidence: &Evidence) -> Option<String> {
+    pub(crate) fn describe(&self, contract: &Contract, evidence: &Evidence) -> Option<String> {
         // One that fails passes nothing.
         let is_expected = evidence.ending == Ending::Exited { code: i32::from(contract.expect) };
         if !is_expected || !evidence.tampered.is_empty() {

@@ -72,14 +72,14 @@ fn right_at(tokens: &[Token], at: usize) -> Right {
     if let Some(right) = negated_right(before, &verbs) {
         return right;
     }
-    let is_ensured = || before.iter().any(|token| matches!(token.word(), "sure" | "certain" | "ensure"));
+    let is_ensured = || before.iter().any(|token| matches!(token.as_str(), "sure" | "certain" | "ensure"));
     match said_after {
         After::Judges => return Right::Reads,
         After::Made => return Right::May,
         After::Exists => return if is_ensured() { Right::May } else { Right::Unclear },
         After::Stays | After::Nothing => {}
     }
-    let opener = start.checked_sub(1).and_then(|at| tokens.get(at)).map_or("", Token::word);
+    let opener = start.checked_sub(1).and_then(|at| tokens.get(at)).map_or("", Token::as_str);
     let Some((place, verb)) = verbs.last().copied() else {
         let outer = is_question(opener).then(|| destination(tokens, at, start)).flatten();
         return outer.unwrap_or_else(|| without_verb(tokens, at, before, is_subordinate(opener)));
@@ -97,19 +97,19 @@ fn destination(tokens: &[Token], at: usize, start: usize) -> Option<Right> {
     let outer = clause_start(tokens, start - 1);
     let (_, verb) = verbs(&tokens[outer..start - 1]).last().copied()?;
     let is_made = matches!(verb, Verb::Make | Verb::Add | Verb::Copy);
-    (is_made && matches!(is_target?.word(), "to" | "into")).then_some(Right::May)
+    (is_made && matches!(is_target?.as_str(), "to" | "into")).then_some(Right::May)
 }
 
 /// Returns the right that the words between a verb and a path give.
 fn right_under_verb(verb: Verb, between: &[Token]) -> Right {
-    let last = between.iter().rposition(|token| relation(token.word()).is_some());
+    let last = between.iter().rposition(|token| relation(token.as_str()).is_some());
     let relation = last.map_or(Relation::Object, |at| {
-        let source = at.checked_sub(1).and_then(|at| between.get(at)).map_or("", Token::word);
+        let source = at.checked_sub(1).and_then(|at| between.get(at)).map_or("", Token::as_str);
         // `according to`, `described in`.
         if is_source(source) || source == "as" {
             Relation::Other
         } else {
-            relation(between[at].word()).unwrap_or(Relation::Object)
+            relation(between[at].as_str()).unwrap_or(Relation::Object)
         }
     });
     let is_listed = |from: usize| {
@@ -117,17 +117,17 @@ fn right_under_verb(verb: Verb, between: &[Token]) -> Right {
         comma.is_none_or(|comma| {
             let is_between_paths = comma > 0 && between[comma - 1].is_path();
             is_between_paths && between[comma + 1..].iter().all(is_filler)
-                || between[comma + 1..].iter().any(|token| matches!(token.word(), "and" | "or"))
+                || between[comma + 1..].iter().any(|token| matches!(token.as_str(), "and" | "or"))
         })
     };
-    if between.iter().any(|token| is_source(token.word())) && relation == Relation::Object {
+    if between.iter().any(|token| is_source(token.as_str())) && relation == Relation::Object {
         return Right::Reads;
     }
     let has_colon = between.contains(&Token::Colon);
     if has_colon && verb != Verb::Make || !is_listed(last.map_or(0, |at| at + 1)) {
         return if verb == Verb::Read { Right::Reads } else { Right::Unclear };
     }
-    let is_vague = between.iter().any(|token| is_of_tests(token.word()));
+    let is_vague = between.iter().any(|token| is_of_tests(token.as_str()));
     match (verb, relation) {
         (Verb::Read, _) | (_, Relation::Other) => Right::Reads,
         (Verb::Make, Relation::From | Relation::Of) => Right::Reads,
@@ -156,18 +156,18 @@ fn right_under_verb(verb: Verb, between: &[Token]) -> Right {
 
 fn without_verb(tokens: &[Token], at: usize, before: &[Token], is_subordinate: bool) -> Right {
     let is_place =
-        before.iter().all(|token| is_filler(token) || matches!(token.word(), "in" | "inside" | "within"))
-            && before.iter().any(|token| matches!(token.word(), "in" | "inside" | "within"));
+        before.iter().all(|token| is_filler(token) || matches!(token.as_str(), "in" | "inside" | "within"))
+            && before.iter().any(|token| matches!(token.as_str(), "in" | "inside" | "within"));
     if is_place && !is_subordinate {
         // `In src/a.py, rename …`: the action that follows happens there.
         let rest = &tokens[at + 1..];
         let end = rest.iter().position(|token| *token == Token::Break).unwrap_or(rest.len());
         let rest = &rest[..end];
-        if rest.iter().any(|token| is_negation(token.word())) {
+        if rest.iter().any(|token| is_negation(token.as_str())) {
             return negated_right(rest, &[]).unwrap_or(Right::Unclear);
         }
         let start = rest.iter().position(|token| !is_filler(token) && *token != Token::Comma);
-        let word = start.and_then(|start| rest.get(start)).map_or("", Token::word);
+        let word = start.and_then(|start| rest.get(start)).map_or("", Token::as_str);
         let names_other = rest[start.unwrap_or(0)..].iter().any(Token::is_path);
         return match verb(word) {
             Some(Verb::Change | Verb::Add | Verb::Remove | Verb::Move) => Right::May,
@@ -176,12 +176,12 @@ fn without_verb(tokens: &[Token], at: usize, before: &[Token], is_subordinate: b
             Some(Verb::Make | Verb::Copy | Verb::Convert) | None => Right::Unclear,
         };
     }
-    let word = before.iter().rev().find(|token| !is_filler(token)).map_or("", Token::word);
+    let word = before.iter().rev().find(|token| !is_filler(token)).map_or("", Token::as_str);
     let is_read = is_source(word)
         || matches!(relation(word), Some(Relation::Other))
         || matches!(verb(word), Some(Verb::Read))
         || before.windows(2).any(|pair| {
-            (is_source(pair[0].word()) || pair[0].word() == "as") && relation(pair[1].word()).is_some()
+            (is_source(pair[0].as_str()) || pair[0].as_str() == "as") && relation(pair[1].as_str()).is_some()
         });
     if is_read { Right::Reads } else { Right::Unclear }
 }
@@ -206,7 +206,8 @@ fn statement_after(tokens: &[Token], at: usize) -> After {
     while let Some(skip) = list_length(rest) {
         rest = &rest[skip..];
     }
-    let words: Vec<&str> = rest.iter().map(Token::word).take_while(|word| !word.is_empty()).take(8).collect();
+    let words: Vec<&str> =
+        rest.iter().map(Token::as_str).take_while(|word| !word.is_empty()).take(8).collect();
     let is_auxiliary = |word: &&&str| {
         matches!(
             **word,
@@ -267,27 +268,27 @@ fn list_length(rest: &[Token]) -> Option<usize> {
         .take_while(|token| **token == Token::Comma || is_filler(token) && !token.is_path())
         .count();
     let has_joint =
-        rest[..joined].iter().any(|token| *token == Token::Comma || matches!(token.word(), "and" | "or"));
+        rest[..joined].iter().any(|token| *token == Token::Comma || matches!(token.as_str(), "and" | "or"));
     (has_joint && rest.get(joined).is_some_and(Token::is_path)).then_some(joined + 1)
 }
 
 // The clause around a path begins behind the last word that begins one.
 fn clause_start(tokens: &[Token], at: usize) -> usize {
-    let opens = |token: &Token| *token == Token::Break || opens_clause(token.word());
+    let opens = |token: &Token| *token == Token::Break || opens_clause(token.as_str());
     tokens[..at].iter().rposition(opens).map_or(0, |open| open + 1)
 }
 
 // `do not change`, `never edit`, `without touching`, `leave … alone`, `no changes to`. Returns nothing where no negation holds.
 fn negated_right(before: &[Token], verbs: &[(usize, Verb)]) -> Option<Right> {
-    let negation = before.iter().rposition(|token| is_negation(token.word()))?;
+    let negation = before.iter().rposition(|token| is_negation(token.as_str()))?;
     let (place, _) = verbs.last().copied().unwrap_or((negation, Verb::Read));
     let behind = &before[negation + 1..];
     let is_next = behind.iter().all(is_filler);
-    if matches!(before[negation].word(), "leave" | "keep") {
+    if matches!(before[negation].as_str(), "leave" | "keep") {
         return if is_next { Some(Right::MayNot) } else { (place <= negation).then_some(Right::Unclear) };
     }
     let touches = |token: &Token| {
-        let word = token.word();
+        let word = token.as_str();
         matches!(word, "touch" | "alter" | "touching" | "altering" | "changes" | "edits" | "modifications")
             || matches!(verb(word), Some(Verb::Make | Verb::Change | Verb::Add | Verb::Remove | Verb::Move))
     };
@@ -305,7 +306,7 @@ fn verbs(before: &[Token]) -> Vec<(usize, Verb)> {
         let Some(previous) = at.checked_sub(1).and_then(|at| before.get(at)) else { return true };
         matches!(previous, Token::Comma | Token::Colon)
             || matches!(
-                previous.word(),
+                previous.as_str(),
                 "and"
                     | "or"
                     | "to"
@@ -338,8 +339,8 @@ fn verbs(before: &[Token]) -> Vec<(usize, Verb)> {
             )
     };
     let of = |at: usize| {
-        let word = before[at].word();
-        let next = before.get(at + 1).map_or("", Token::word);
+        let word = before[at].as_str();
+        let next = before.get(at + 1).map_or("", Token::as_str);
         if word == "make" && matches!(next, "sure" | "certain") || matches!(word, "ensure" | "be") {
             return Some(Verb::Read).filter(|_| is_place(at));
         }

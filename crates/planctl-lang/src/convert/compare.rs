@@ -181,7 +181,7 @@ impl Side<'_> {
             | NodeKind::SubPlan(_)
             | NodeKind::Escalate { .. }
             | NodeKind::Exit { .. } => {
-                way.to = format!("another {}", node.kind.word());
+                way.to = format!("another {}", node.kind.as_str());
                 ways.entry(way).or_default().insert(manner);
                 return;
             }
@@ -240,7 +240,7 @@ impl Side<'_> {
     fn facets(&self, node: &Node) -> Vec<(&'static str, bool, String)> {
         let mut said = Vec::new();
         let mut say = |key: &'static str, is_judged: bool, value: String| said.push((key, is_judged, value));
-        say("type", true, node.kind.word().to_owned());
+        say("type", true, node.kind.as_str().to_owned());
         say("label", false, words(&node.title));
         say("max_visits", false, node.max_visits.to_string());
         say("retry_policy", false, format!("{:?}", node.backoff));
@@ -279,7 +279,7 @@ impl Side<'_> {
             NodeKind::SubPlan(plan) => {
                 say("stack.child_dotfile", true, plan.path.clone());
                 say("stack.child_workdir", true, format!("{:?}", plan.folder));
-                say("stack.child_approval", true, plan.approval.word().to_owned());
+                say("stack.child_approval", true, plan.approval.as_str().to_owned());
                 say("on_fail", true, format!("{:?}", plan.on_exhausted));
                 let until = plan.until.as_ref().map(|until| self.condition(until));
                 say("manager.stop_condition", true, format!("{until:?}"));
@@ -300,7 +300,7 @@ impl Side<'_> {
         say("expect_exit", true, contract.expect.to_string());
         say("contract_timeout", true, format!("{:?}", contract.timeout));
         say("guard", true, contract.guard.to_string());
-        say("red_first", true, contract.red_first.word().to_owned());
+        say("red_first", true, contract.red_first.as_str().to_owned());
         say("min_tests", true, format!("{:?}", contract.min_tests));
         let judge = contract.judge.as_ref();
         say("judge", true, format!("{:?}", judge.map(|judge| (lines(&judge.question), &judge.by))));
@@ -479,7 +479,7 @@ fn outcome_alone(edge: &Edge) -> Option<On> {
     let clauses = edge.when.as_ref().map(|when| when.clauses.as_slice());
     match (edge.on, clauses) {
         (On::Always, Some([Clause { key: Key::Outcome, test: Test::Is(word) }])) => {
-            [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
+            [On::Success, On::Fail].into_iter().find(|on| on.as_str() == *word)
         }
         (_, _) => None,
     }

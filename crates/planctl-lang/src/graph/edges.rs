@@ -235,7 +235,7 @@ impl<'w> LoweredEdges<'w> {
     fn onward(&self, at: usize) -> Option<String> {
         let is_for_fail = |edge: &EdgeTree| {
             let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
-            matches!(clauses, [Clause { key: Key::Outcome, test: Test::Is(word) }] if word == On::Fail.word())
+            matches!(clauses, [Clause { key: Key::Outcome, test: Test::Is(word) }] if word == On::Fail.as_str())
         };
         if self.of[at].iter().any(|(_, edge)| is_for_fail(edge)) {
             return None;

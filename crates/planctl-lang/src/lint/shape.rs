@@ -345,7 +345,7 @@ fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
         ];
         for (field, words) in of_sub_plans {
             let Some(span) = words.map(|words| words.span) else { continue };
-            let message = format!("`**{}:**` is of a sub-plan alone", field.word());
+            let message = format!("`**{}:**` is of a sub-plan alone", field.as_str());
             let dropped = Diagnostic::new(Code::P015, message).at(span, "nobody would read this");
             found.push(dropped.help("write `**type:** sub-plan`, or delete the field"));
         }
@@ -407,7 +407,7 @@ fn lint_guard(step: &StepTree, found: &mut Vec<Diagnostic>) {
     if !guard.value || policy.value == RedFirst::Off {
         return;
     }
-    let message = format!("`red_first: {}` has no effect on a step that is a guard", policy.value.word());
+    let message = format!("`red_first: {}` has no effect on a step that is a guard", policy.value.as_str());
     let idle = Diagnostic::new(Code::P015, message).level(Severity::Warning);
     let idle = idle.at(policy.span, "asks that the contract fails before the work");
     let idle = idle.at(guard.span, "says that it passes before the work");

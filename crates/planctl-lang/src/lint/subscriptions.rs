@@ -297,7 +297,7 @@ fn refused_finding(path: &str, fact: &FileFact, span: Span) -> Option<Diagnostic
                 .help("let the user that runs planctl read it")
         }
         FileFact::Special { special } => {
-            Diagnostic::new(Code::P207, format!("`{path_shown}` is {}, not a file", special.word()))
+            Diagnostic::new(Code::P207, format!("`{path_shown}` is {}, not a file", special.as_str()))
                 .at(span, "a regular file was expected")
                 .help("subscribe to a regular file")
         }

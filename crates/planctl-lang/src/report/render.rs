@@ -119,8 +119,8 @@ fn plan_settings(tree: &PlanTree, workflow: &Workflow) -> Vec<Setting> {
     if let Some(deadline) = said.ask_deadline.value() {
         settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
-    let red_first = said.red_first.value().map(|policy| policy.word().to_owned());
-    settings.push(setting("red_first", red_first, RedFirst::Off.word()));
+    let red_first = said.red_first.value().map(|policy| policy.as_str().to_owned());
+    settings.push(setting("red_first", red_first, RedFirst::Off.as_str()));
     settings.extend(allowed(tree, None));
     settings
 }
@@ -162,8 +162,8 @@ fn show_step(
     settings.push(setting("max_visits", visits, MAX_VISITS.to_string()));
     let guard = said.guard.value().map(|guard| if *guard { "yes" } else { "no" }.to_owned());
     settings.push(setting("guard", guard, "no"));
-    let red_first = red_first(workflow, step).map(|policy| policy.word().to_owned());
-    settings.push(setting("red_first", red_first, RedFirst::Off.word()));
+    let red_first = red_first(workflow, step).map(|policy| policy.as_str().to_owned());
+    settings.push(setting("red_first", red_first, RedFirst::Off.as_str()));
     if let Some(deadline) = said.ask_deadline.value().or(of_plan.ask_deadline.value()) {
         settings.push(setting("ask_deadline", Some(ask_deadline_words(*deadline)), "waits for ever"));
     }
@@ -192,7 +192,7 @@ fn sub_plan(workflow: &Workflow, step: &NodeTree) -> impl Iterator<Item = Settin
     } else {
         (step.attributes.child_dotfile.text(), step.attributes.child_workdir.text())
     };
-    let approval = step.attributes.child_approval.value().map(|approval| approval.word().to_owned());
+    let approval = step.attributes.child_approval.value().map(|approval| approval.as_str().to_owned());
     let said = [("plan", value_of(plan)), ("folder", value_of(folder)), ("approval", approval)];
     said.into_iter().filter(|(_, said)| said.is_some()).map(|(name, said)| setting(name, said, ""))
 }

@@ -222,10 +222,10 @@ impl<'t> Reader<'t> {
             let help = format!("write what of it: `steps.{name}.exit_code`, `steps.{name}.outcome`");
             return Err(self.refused(span, format!("`steps.{name}` does not say what of the step"), help));
         };
-        match StepField::ALL.into_iter().find(|field| field.word() == word) {
+        match StepField::ALL.into_iter().find(|field| field.as_str() == word) {
             Some(field) => Ok(Key::Step { node: node.to_owned(), field }),
             None => {
-                let words = StepField::ALL.map(StepField::word);
+                let words = StepField::ALL.map(StepField::as_str);
                 let near = nearest(word, words);
                 let help = match near {
                     Some(near) => format!("did you mean `{}`?", near.word),

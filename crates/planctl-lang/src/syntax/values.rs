@@ -299,9 +299,9 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
     let time = time.trim().trim_end_matches(',').trim_end();
     let after = duration(time).map_err(|unread| Unread { help: DEADLINE.to_owned(), ..unread })?;
     let word = word.trim();
-    let Some(answer) = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word) else {
+    let Some(answer) = StoppingAnswer::ALL.into_iter().find(|answer| answer.as_str() == word) else {
         let shown = crate::text::escape(word);
-        let why = match did_you_mean(word, StoppingAnswer::ALL.map(StoppingAnswer::word)) {
+        let why = match did_you_mean(word, StoppingAnswer::ALL.map(StoppingAnswer::as_str)) {
             Some(near) => format!("`{shown}` is not an answer; did you mean `{near}`?"),
             None => format!("no ask is answered with `{shown}` because nobody answered it"),
         };
@@ -312,7 +312,7 @@ pub(crate) fn ask_deadline(text: &str) -> Result<AskDeadline, Unread> {
 
 /// Writes the deadline of an ask as authors do.
 pub fn ask_deadline_words(deadline: AskDeadline) -> String {
-    format!("{}, then {}", duration_words(deadline.after), deadline.answer.word())
+    format!("{}, then {}", duration_words(deadline.after), deadline.answer.as_str())
 }
 
 /// Reads `file:PATH` or `topic:NAME`.

@@ -46,7 +46,7 @@ pub trait FieldValue: Sized {
 /// A value that planctl has words for.
 pub trait FieldWords: FieldValue {
     /// Returns the words by which it is read again.
-    fn words(&self) -> String;
+    fn describe(&self) -> String;
 }
 
 /// The form of a value.
@@ -106,7 +106,7 @@ impl<T> Written<T> {
     where
         T: FieldWords,
     {
-        let text = Spanned::new(value.value.words(), value.span);
+        let text = Spanned::new(value.value.describe(), value.span);
         Written::with_words(text, Some(value.value))
     }
 
@@ -192,7 +192,7 @@ impl<T: FieldWords + Clone> Written<Vec<Spanned<T>>> {
 
     /// Returns the words of each entry.
     pub(crate) fn entry_words(&self) -> Vec<String> {
-        self.entries().iter().map(|entry| entry.value.words()).collect()
+        self.entries().iter().map(|entry| entry.value.describe()).collect()
     }
 }
 
@@ -215,8 +215,8 @@ impl<T: FieldValue> FieldValue for Vec<Spanned<T>> {
 }
 
 impl<T: FieldWords> FieldWords for Vec<Spanned<T>> {
-    fn words(&self) -> String {
-        self.iter().map(|entry| entry.value.words()).collect::<Vec<_>>().join("\n")
+    fn describe(&self) -> String {
+        self.iter().map(|entry| entry.value.describe()).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -291,7 +291,7 @@ macro_rules! values {
         }
 
         $(impl FieldWords for $type {
-            fn words(&self) -> String {
+            fn describe(&self) -> String {
                 let write: fn(&$type) -> String = $write;
                 write(self)
             }
@@ -322,7 +322,7 @@ values! {
         word(text, form, |text| Backoff::from_word(text).map(|(backoff, retries)| RetryPolicy { backoff, retries }))
     };
     Fidelity: ValueForm::Word(&["full", "truncate", "compact", "summary:low", "summary:medium", "summary:high"]),
-        |text, form| word(text, form, Fidelity::from_word), |fidelity| fidelity.word().to_owned();
+        |text, form| word(text, form, Fidelity::from_word), |fidelity| fidelity.as_str().to_owned();
 }
 
 fn whole_number_in<N: TryFrom<i64>>(text: &str, form: ValueForm) -> Result<N, Unread> {

@@ -447,7 +447,7 @@ mod tests {
     fn every_field_that_is_supported_has_its_words_once() {
         let (of_plans, of_steps) = (Field::OF_PLANS.to_vec(), Field::of_steps().collect());
         for (known, helps) in [(of_plans, OF_PLAN), (of_steps, OF_STEP)] {
-            let known: Vec<&str> = known.into_iter().map(Field::word).collect();
+            let known: Vec<&str> = known.into_iter().map(Field::as_str).collect();
             for name in known.iter().filter(|name| !REFUSED.contains(name)) {
                 assert_eq!(helps.iter().filter(|help| help.name == *name).count(), 1, "{name}");
             }

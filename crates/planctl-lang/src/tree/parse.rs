@@ -480,7 +480,7 @@ impl<'a> Reader<'a> {
         let seen = if self.place == Section::Step { &mut self.seen } else { &mut self.seen_in_plan };
         if let Some((_, first)) = seen.iter().find(|(known, _)| *known == field) {
             let first_line = self.source.position(first.start).line;
-            let twice = Diagnostic::new(Code::P009, format!("`**{}:**` is given twice", field.word()));
+            let twice = Diagnostic::new(Code::P009, format!("`**{}:**` is given twice", field.as_str()));
             let twice =
                 twice.at(found.name.span, "again here").at(*first, format!("first on line {first_line}"));
             self.push_in_step(twice.help("keep one of the two"));
@@ -518,10 +518,10 @@ impl<'a> Reader<'a> {
         let word = found.name.value.as_str();
         let shown = escape(&found.label);
         let known: Vec<&str> = if self.place == Section::Plan {
-            Field::OF_PLANS.map(Field::word).to_vec()
+            Field::OF_PLANS.map(Field::as_str).to_vec()
         } else {
             // An exit code stands at the end of its contract.
-            Field::of_steps().filter(|field| *field != Field::ExitCode).map(Field::word).collect()
+            Field::of_steps().filter(|field| *field != Field::ExitCode).map(Field::as_str).collect()
         };
         let nearest = crate::text::near::nearest(word, known.iter().copied());
         let near = nearest.map(|near| near.word);
@@ -539,7 +539,7 @@ impl<'a> Reader<'a> {
                 Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, "");
             let help = "begin the line with another word, or leave the bold out";
             return self.push_in_step(emphasis.help(match meant {
-                Some(meant) => format!("did you mean `**{}:**`? Else {help}", meant.word()),
+                Some(meant) => format!("did you mean `**{}:**`? Else {help}", meant.as_str()),
                 None => help.to_owned(),
             }));
         }
@@ -640,7 +640,7 @@ impl<'a> Reader<'a> {
 
     fn report_empty(&mut self, known: Field, field: &RawField) {
         self.mark_unread(known);
-        let empty = Diagnostic::new(Code::P009, format!("`**{}:**` is empty", known.word()));
+        let empty = Diagnostic::new(Code::P009, format!("`**{}:**` is empty", known.as_str()));
         self.push_in_step(
             empty
                 .at(field.name.span, "a value was expected after this")

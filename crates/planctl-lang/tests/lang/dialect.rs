@@ -371,7 +371,7 @@ fn through_markdown(statements: &str) -> (Vec<String>, Vec<String>) {
     let (workflow, _) = of_plan(&source, &tree);
     let edges = workflow.edges.iter().map(|edge| {
         let condition = edge.condition.as_ref().map(|condition| format!(" if {}", condition.value));
-        let on = if condition.is_some() { String::new() } else { format!(" {}", edge.on.value.word()) };
+        let on = if condition.is_some() { String::new() } else { format!(" {}", edge.on.value.as_str()) };
         format!("{}>{}{on}{}", edge.from.value, edge.to.value, condition.unwrap_or_default())
     });
     let mut edges: Vec<String> = edges.collect();

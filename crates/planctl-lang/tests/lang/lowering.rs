@@ -148,7 +148,7 @@ fn x_35_the_deadline_of_asks_is_the_nodes_own_else_the_graphs_in_every_language(
     for (graph, [first, second]) in graphs.into_iter().zip([["1", "2"], ["a", "b"], ["a", "b"]]) {
         let deadline = |node: &str| {
             let deadline = graph.ask_deadline(&NodeId::new(node)).expect("a deadline");
-            (deadline.after.as_secs(), deadline.answer.word())
+            (deadline.after.as_secs(), deadline.answer.as_str())
         };
         assert_eq!(deadline(graph.start().as_str()), (86_400, "reject"));
         assert_eq!((deadline(first), deadline(second)), ((86_400, "reject"), (5_400, "abort")));

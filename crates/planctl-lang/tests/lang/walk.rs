@@ -121,6 +121,6 @@ fn said(
         Work::Human { ask } if ask.kind == AskKind::Plan => {
             Ok(human(Decision::Answer { item: item.id.clone(), answer: Answer::Approve }))
         }
-        Work::Human { ask } => Err(format!("asks {}: {}", at.node, ask.reason.word())),
+        Work::Human { ask } => Err(format!("asks {}: {}", at.node, ask.reason.as_str())),
     }
 }

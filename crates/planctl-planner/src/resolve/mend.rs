@@ -205,7 +205,7 @@ fn listed(offered: &[&Capability]) -> String {
                 [] => String::new(),
                 some => format!(", one of {}", some.join(", ")),
             };
-            let (name, kind, about) = (&parameter.name, parameter.kind.words(), &parameter.about);
+            let (name, kind, about) = (&parameter.name, parameter.kind.describe(), &parameter.about);
             text.push_str(&format!("  {name}: {kind}{required}{choices}. {about}\n"));
         }
     }

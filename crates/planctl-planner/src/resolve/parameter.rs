@@ -41,7 +41,7 @@ pub enum ParameterKind {
 
 impl ParameterKind {
     /// Returns it with its article, for people.
-    pub fn words(&self) -> &'static str {
+    pub fn describe(&self) -> &'static str {
         match self {
             ParameterKind::Text => "a text",
             ParameterKind::Integer => "an integer",
@@ -172,7 +172,7 @@ pub fn coerced(parameter: &Parameter, value: &Value) -> Result<Value, String> {
     }
     let name = &parameter.name;
     Err(match parameter.choices.is_empty() {
-        true => format!("`{name}` takes {}, not {value}", parameter.kind.words()),
+        true => format!("`{name}` takes {}, not {value}", parameter.kind.describe()),
         false => format!("`{name}` takes one of {}, not {value}", parameter.choices.join(", ")),
     })
 }

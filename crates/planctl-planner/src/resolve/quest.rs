@@ -89,7 +89,7 @@ pub enum QuestAskKind {
 
 impl QuestAskKind {
     /// Returns its word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             QuestAskKind::Alternatives => "alternatives",
             QuestAskKind::Implementation => "implementation",

@@ -41,7 +41,7 @@ const DEEDS: [(Deed, &[&str]); 10] = [
 
 impl Deed {
     /// Returns its word: what intents of this kind are counted under.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         let own = DEEDS.iter().find(|(deed, _)| *deed == self);
         own.and_then(|(_, words)| words.first()).copied().unwrap_or("other")
     }

@@ -39,8 +39,10 @@ impl Executor {
                 attempt: assignment.attempt,
                 attempts_max: assignment.attempts_max,
                 workspace: claimed.workspace.clone(),
-                check: check
-                    .map(|check| CheckView { what: check.words(), takes_any_tool: check.takes_any_tool() }),
+                check: check.map(|check| CheckView {
+                    what: check.describe(),
+                    takes_any_tool: check.takes_any_tool(),
+                }),
                 prompt: assignment.prompt,
             };
             let mut at_work = self.sessions.begin(self.run, &claimed.item.id, step);

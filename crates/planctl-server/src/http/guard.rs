@@ -126,7 +126,7 @@ pub enum Scope {
 
 impl Scope {
     /// Returns its word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Scope::Nobody => "none",
             Scope::Known => "any",
@@ -415,7 +415,7 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
     if principal.scope == Scope::Nobody {
         return unauthenticated_problem();
     }
-    let needs = route.needs.word();
+    let needs = route.needs.as_str();
     Problem::new(Code::Scope, format!("this needs a token of the scope `{needs}`"))
 }
 
@@ -519,7 +519,7 @@ async fn run_idempotently(mut call: Call, route: &str, body: &Bytes) -> Result<R
     let api = call.api.clone();
     let store = api.server_node().store();
     let key = key_of(&call.headers)?;
-    let route = format!("{} {route}", call.route.verb.word());
+    let route = format!("{} {route}", call.route.verb.as_str());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
     // A request that has not begun is not begun later, when its caller has been refused.
     let begun = tokio::select! {

@@ -17,7 +17,7 @@ pub fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in ROUTES {
         let path = paths.entry(route.path.to_owned()).or_insert_with(|| json!({}));
-        path[route.verb.word().to_ascii_lowercase()] = operation(route, &mut schemas);
+        path[route.verb.as_str().to_ascii_lowercase()] = operation(route, &mut schemas);
     }
     json!({
         "openapi": "3.1.0",
@@ -79,7 +79,7 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         "summary": route.summary,
         "parameters": parameters,
         "responses": responses(route.answers, schemas),
-        "x-planctl-scope": route.needs.word(),
+        "x-planctl-scope": route.needs.as_str(),
         "security": if route.needs == Scope::Nobody { json!([]) } else { json!([{ "bearer": [] }]) },
     });
     if let Some(body) = route.takes {
@@ -133,5 +133,5 @@ fn parameter(known: &Parameter, place: &str, is_required: bool) -> Value {
 fn operation_id(route: &Route) -> String {
     let words = route.path.split(['/', '.']).filter(|word| !word.is_empty() && *word != "v1");
     let words: Vec<&str> = words.map(|word| word.trim_matches(['{', '}'])).collect();
-    format!("{}_{}", route.verb.word().to_ascii_lowercase(), words.join("_"))
+    format!("{}_{}", route.verb.as_str().to_ascii_lowercase(), words.join("_"))
 }

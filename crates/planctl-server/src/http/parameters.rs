@@ -167,21 +167,21 @@ pub(super) const PLAN: Parameter =
 pub(super) const STATE: Parameter = Parameter {
     name: "state",
     kind: Kind::Word(&[
-        RunState::AwaitingApproval.word(),
-        RunState::Queued.word(),
-        RunState::Running.word(),
-        RunState::Waiting.word(),
-        RunState::Paused.word(),
-        RunState::Done.word(),
-        RunState::Failed.word(),
-        RunState::Cancelled.word(),
+        RunState::AwaitingApproval.as_str(),
+        RunState::Queued.as_str(),
+        RunState::Running.as_str(),
+        RunState::Waiting.as_str(),
+        RunState::Paused.as_str(),
+        RunState::Done.as_str(),
+        RunState::Failed.as_str(),
+        RunState::Cancelled.as_str(),
     ]),
     summary: "the state of a run; all where it is left out",
     is_required: false,
 };
 pub(super) const FORM: Parameter = Parameter {
     name: "form",
-    kind: Kind::Word(&[Form::Long.word(), Form::Compact.word(), Form::Workflow.word()]),
+    kind: Kind::Word(&[Form::Long.as_str(), Form::Compact.as_str(), Form::Workflow.as_str()]),
     summary: "the form of the text; long where it is left out",
     is_required: false,
 };

@@ -200,7 +200,7 @@ pub(super) async fn context(call: Call) -> Answer {
     let (services, run) = find_run(&call).await?;
     let form = match call.query(&FORM) {
         None => Form::Long,
-        Some(word) => Form::ALL.into_iter().find(|form| form.word() == word).ok_or_else(|| {
+        Some(word) => Form::ALL.into_iter().find(|form| form.as_str() == word).ok_or_else(|| {
             Problem::new(Code::BadRequest, format!("`form` must be {}, found {word:?}", FORM.expected()))
         })?,
     };

@@ -248,7 +248,7 @@ fn token_view(token: TokenRow) -> TokenView {
     TokenView {
         id: token.id,
         name: token.name,
-        scope: token.scope.word().to_owned(),
+        scope: token.scope.as_str().to_owned(),
         roles: token.roles.iter().map(|role| role.as_str().to_owned()).collect(),
         created_at: moment(token.created_at),
         expires_at: token.expires_at.map(moment),

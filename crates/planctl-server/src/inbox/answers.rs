@@ -79,7 +79,7 @@ impl Services {
         if !row.is_open && !is_repeated {
             return Err(self.answered_before(id, &row).await?);
         }
-        let word = answer.word();
+        let word = answer.as_str();
         let graph = self.store.graph(&row.graph).await?;
         let answers = row.ask.answers(&graph, &row.at.node);
         if !answers.contains(&word) {
@@ -140,7 +140,7 @@ impl Services {
         note: Option<&str>,
         vote: Option<Box<NewVote>>,
     ) -> Result<Decided, ServiceError> {
-        let (id, word) = (row.number.unsigned_abs(), answer.word());
+        let (id, word) = (row.number.unsigned_abs(), answer.as_str());
         if let Answer::Raise { by } = answer
             && let Some(day) = row.ask.shortfall.and_then(|short| short.day)
         {

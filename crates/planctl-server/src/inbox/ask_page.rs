@@ -285,8 +285,8 @@ fn will_run(
     WillRun {
         workspace: run.workspace_path.clone(),
         folder: Some(settings.folder.clone()).filter(|folder| !folder.is_empty()),
-        mode: mode.word().to_owned(),
-        git: settings.commits.word().to_owned(),
+        mode: mode.as_str().to_owned(),
+        git: settings.commits.as_str().to_owned(),
         budget: graph.budget().into(),
         workers: workers.collect(),
         digests: baseline

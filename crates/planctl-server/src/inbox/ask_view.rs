@@ -15,7 +15,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         .and_then(|node| Some(StepName { number: node.step()?, title: node.title.clone() }));
     AskView {
         id: u64::try_from(row.number).unwrap_or(0),
-        kind: row.ask.kind.word().to_owned(),
+        kind: row.ask.kind.as_str().to_owned(),
         run: Some(row.run_name.clone()),
         run_id: Some(row.run.to_string()),
         draft: None,
@@ -25,7 +25,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         step,
         role: graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
         asks: asks_line(row, graph),
-        reason: row.ask.reason.word().to_owned(),
+        reason: row.ask.reason.as_str().to_owned(),
         answers: row.ask.answers(graph, &row.at.node).into_iter().map(str::to_owned).collect(),
         is_of_branches: row.ask.kind == AskKind::Escalation && graph.forks_or_merges_worktrees(&row.at.node),
         options: row.ask.options.clone(),
@@ -43,7 +43,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
 pub(super) fn deadline_view(deadline: &AskDeadline) -> DeadlineView {
     DeadlineView {
         at: moment(deadline.at),
-        answer: deadline.answer.word().to_owned(),
+        answer: deadline.answer.as_str().to_owned(),
         rule: deadline.rule.clone(),
     }
 }
@@ -136,7 +136,7 @@ pub(super) fn failure_view(failure: &Failure) -> FailureView {
     };
     FailureView {
         attempt: failure.attempt.number(),
-        what: failure.words(),
+        what: failure.describe(),
         tampered: files,
         stdout_tail: failure.stdout.tail.clone(),
         stderr_tail: failure.stderr.tail.clone(),

@@ -85,7 +85,7 @@ impl Services {
                 true => Ok(Decided { repeated: true, ..decided(&row, &answer, &before.by) }),
                 false => Err(conflict_of_ended(
                     &row,
-                    format!("{} answered it with {}", before.by, before.answer.word()),
+                    format!("{} answered it with {}", before.by, before.answer.as_str()),
                 )),
             };
         }
@@ -93,11 +93,11 @@ impl Services {
             return Err(conflict_of_ended(&row, "it was taken back".to_owned()));
         }
         let takes = answers_of(row.ask.kind);
-        if !takes.contains(&answer.word()) {
+        if !takes.contains(&answer.as_str()) {
             return Err(ServiceError::Conflict {
                 what: format!(
                     "answer ask {id} with {}: it is {}",
-                    answer.word(),
+                    answer.as_str(),
                     planctl_view::ask_name(row.ask.kind)
                 ),
                 next: Next::AnswerAsk { ask: id, answers: takes.iter().map(ToString::to_string).collect() },
@@ -158,7 +158,7 @@ fn decided(row: &DraftAskRow, answer: &Answer, by: &str) -> Decided {
         run_id: None,
         workspace: Some(row.workspace_path.clone()),
         ask: Some(row.number.unsigned_abs()),
-        decision: answer.word().to_owned(),
+        decision: answer.as_str().to_owned(),
         by: by.to_owned(),
         next: Some(Next::by_hand(format!(
             "the command that works on \"{}\" goes on when it is given again",
@@ -280,20 +280,20 @@ pub(crate) fn draft_ask_view(row: &DraftAskRow) -> AskView {
     let asks = asks_line(row);
     AskView {
         id: row.number.unsigned_abs(),
-        kind: row.ask.kind.word().to_owned(),
+        kind: row.ask.kind.as_str().to_owned(),
         draft: Some(draft_name(&row.goal)),
         workspace: row.workspace_path.clone(),
         title: row.goal.clone(),
         about: asks.clone(),
         asks,
-        reason: row.ask.kind.word().to_owned(),
+        reason: row.ask.kind.as_str().to_owned(),
         answers: answers_of(row.ask.kind).iter().map(ToString::to_string).collect(),
         options: row.ask.options.clone(),
         leads_to: options_of(row),
         deadline: row.deadline.as_ref().filter(|_| row.is_open).map(deadline_view),
         opened_at: moment(row.created_at),
         answer: row.answer.as_ref().map(|given| AnswerView {
-            answer: given.answer.word().to_owned(),
+            answer: given.answer.as_str().to_owned(),
             option: chosen(&given.answer),
             by: given.by.clone(),
             note: given.note.clone(),

@@ -125,7 +125,7 @@ impl Services {
             what: format!("edit the plan of ask {id}: {why}"),
             next,
         };
-        if !ask.ask.kind.answers().contains(&Answer::Revise.word()) {
+        if !ask.ask.kind.answers().contains(&Answer::Revise.as_str()) {
             return Err(refused("no answer to it changes the plan", Next::ShowAsk { ask: id }));
         }
         let run = self.store.run(ask.run).await?;

@@ -70,7 +70,7 @@ impl Services {
             run_id: Some(row.run.to_string()),
             workspace: Some(row.workspace_path.clone()),
             ask: Some(row.number.unsigned_abs()),
-            decision: given.answer.word().to_owned(),
+            decision: given.answer.as_str().to_owned(),
             by: vote.voter,
             next: Some(Next::ShowAsk { ask: row.number.unsigned_abs() }),
             repeated: is_repeated,
@@ -144,11 +144,11 @@ impl Services {
         let shown = shown.map(|(name, rule)| AskRuleView {
             rule: name.to_owned(),
             needed: rule.approvals,
-            demands: rule.words(),
+            demands: rule.describe(),
         });
         let votes = self.store.votes(item).await?.into_iter().map(|vote| VoteView {
             by: vote.voter,
-            answer: vote.answer.word().to_owned(),
+            answer: vote.answer.as_str().to_owned(),
             at: moment(vote.at),
             note: vote.note,
             void: vote.void,
@@ -169,10 +169,10 @@ fn may_not_vote(
         return None;
     }
     let demands: Vec<String> =
-        voting.iter().map(|(name, rule)| format!("the rule {name} wants {}", rule.words())).collect();
+        voting.iter().map(|(name, rule)| format!("the rule {name} wants {}", rule.describe())).collect();
     let ask = number.unsigned_abs();
     Some(ServiceError::NotAsked {
-        what: format!("{} ask {ask} as {}: {}", answer.word(), words::safe(person), demands.join("; ")),
+        what: format!("{} ask {ask} as {}: {}", answer.as_str(), words::safe(person), demands.join("; ")),
         next: Next::ShowAsk { ask },
     })
 }

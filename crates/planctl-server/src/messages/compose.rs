@@ -318,7 +318,7 @@ impl Composer {
             workspace: about.workspace,
             run: about.run,
             ask: about.ask,
-            event: event.word(),
+            event: event.as_str(),
             key,
             body: &body,
             channels,
@@ -365,7 +365,7 @@ impl Composer {
         // A prompt holds texts of the workspace, which channels need not know.
         let lines = if row.ask.prompt.is_some() { Vec::new() } else { beginning(&row.ask.text) };
         let message = MessageView {
-            event: event.word().to_owned(),
+            event: event.as_str().to_owned(),
             sentence: line(&ask_sentence(&view, event)),
             workspace: row.workspace_path.clone(),
             plan: None,
@@ -384,7 +384,7 @@ impl Composer {
 
     fn of_run(&self, run: &RunRow, graph: &Arc<Graph>, event: MessageEvent, sentence: &str) -> MessageView {
         MessageView {
-            event: event.word().to_owned(),
+            event: event.as_str().to_owned(),
             sentence: line(sentence),
             workspace: run.workspace_path.clone(),
             plan: Some(run.plan_path.clone()),

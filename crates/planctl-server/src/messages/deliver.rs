@@ -70,7 +70,7 @@ impl ServerNode {
         };
         self.metrics().count_delivery(
             &delivery.channel,
-            if state == DeliveryState::Waiting { "again" } else { state.word() },
+            if state == DeliveryState::Waiting { "again" } else { state.as_str() },
         );
         if state != DeliveryState::Delivered {
             tracing::warn!(
@@ -192,7 +192,7 @@ pub(crate) fn reminder_after(reminders: u32) -> Duration {
 /// The message of `notify test`.
 pub(super) fn test_message(workspace: &str, channel: &str) -> MessageView {
     MessageView {
-        event: MessageEvent::Test.word().to_owned(),
+        event: MessageEvent::Test.as_str().to_owned(),
         sentence: format!("a test of the channel {channel}: no answer is needed"),
         workspace: workspace.to_owned(),
         plan: None,

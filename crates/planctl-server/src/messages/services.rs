@@ -51,7 +51,7 @@ impl Services {
             let created_at = clock::now();
             let parcel = Parcel {
                 id: format!("msg_test_{:x}", created_at.as_micros()),
-                event: MessageEvent::Test.word(),
+                event: MessageEvent::Test.as_str(),
                 created_at,
                 message: &message,
                 workspace,
@@ -111,9 +111,9 @@ fn view(name: &str, channel: &ChannelConfig) -> ChannelView {
     };
     ChannelView {
         name: name.to_owned(),
-        to: channel.to.word().to_owned(),
+        to: channel.to.as_str().to_owned(),
         place,
-        on: channel.on.iter().map(|event| event.word().to_owned()).collect(),
+        on: channel.on.iter().map(|event| event.as_str().to_owned()).collect(),
         trouble: trouble.map(|error| error.what),
     }
 }
@@ -138,7 +138,7 @@ fn delivery_view(row: DeliveryRow) -> DeliveryView {
         run: row.run_name,
         ask: row.ask.map(i64::unsigned_abs),
         workspace: row.workspace_path,
-        state: row.state.word().to_owned(),
+        state: row.state.as_str().to_owned(),
         tries: row.tries,
         answer: row.answer,
         tried_at: row.tried_at.map(moment),

@@ -117,10 +117,10 @@ impl Metrics {
                 }
                 let verdict = facts.iter().find_map(verdict_of);
                 if let (HarnessResult::Evidence(evidence), Some(verdict)) = (&event.found, verdict) {
-                    let labels = vec![("verdict", verdict.word().to_owned())];
+                    let labels = vec![("verdict", verdict.as_str().to_owned())];
                     self.gates.get_or_create(&labels).inc();
                     self.contract_duration.get_or_create(&labels).observe(evidence.duration.as_secs_f64());
-                    reason = verdict.word();
+                    reason = verdict.as_str();
                 }
             }
             Event::Human(_) => reason = "person",

@@ -61,7 +61,7 @@ impl Shape {
     }
 
     /// Returns the word that says what it stands for.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Shape::Pill => "start",
             Shape::DoublePill | Shape::FailedPill => "exit",

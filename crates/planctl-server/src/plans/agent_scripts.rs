@@ -67,7 +67,7 @@ impl RunSettings {
         }
         let named = changed.iter().take(NAMED_MAX);
         let named: Vec<String> =
-            named.map(|file| format!("{} ({})", file.path, file.change.word())).collect();
+            named.map(|file| format!("{} ({})", file.path, file.change.as_str())).collect();
         let again = match &self.worker {
             Some(worker) => format!("resume the run and name its worker again, {worker}"),
             None => "cancel the run and start another".to_owned(),

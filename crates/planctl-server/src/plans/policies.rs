@@ -40,7 +40,7 @@ impl Services {
         for (name, policy) in policies {
             let refusals = policy.refusals(&checked.path, graph);
             if refusals.is_empty() {
-                fitting.get_or_insert_with(|| Approving { name: name.clone(), words: policy.words() });
+                fitting.get_or_insert_with(|| Approving { name: name.clone(), words: policy.describe() });
             } else {
                 refused.push(format!("the policy {name} does not approve it: {}", refusals.join("; ")));
             }

@@ -50,7 +50,7 @@ impl Services {
     /// Returns the open ask of a run whose answer may be another text.
     async fn ask_for_revision(&self, run: &RunRow) -> Result<Option<AskRow>, ServiceError> {
         let asks = self.store.asks(Some(run.id), None).await?;
-        let takes_text = |ask: &AskRow| ask.ask.kind.answers().contains(&Answer::Revise.word());
+        let takes_text = |ask: &AskRow| ask.ask.kind.answers().contains(&Answer::Revise.as_str());
         Ok(asks.into_iter().find(takes_text))
     }
 
@@ -98,7 +98,7 @@ impl Services {
         }
         let for_people = self.reasons_for_person(checked, graph, None, (Some(run), true)).await?;
         match for_people.is_empty() {
-            true => Ok(Ok(ByPolicy { name, words: policy.words() })),
+            true => Ok(Ok(ByPolicy { name, words: policy.describe() })),
             false => refused(format!("the policy {name} leaves it to a person: {}", for_people.join("; "))),
         }
     }

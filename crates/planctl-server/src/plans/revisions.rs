@@ -81,7 +81,7 @@ impl Services {
             title,
             workspace: plan.workspace_path.clone(),
             host: plan.host.clone(),
-            status: plan.status.word().to_owned(),
+            status: plan.status.as_str().to_owned(),
             digest: plan.digest.as_str().to_owned(),
             created_at: moment(plan.created_at),
             updated_at: moment(plan.updated_at),

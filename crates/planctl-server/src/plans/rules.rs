@@ -85,6 +85,6 @@ impl Services {
 pub(super) fn votes_wanted(rules: &AskRules) -> Option<String> {
     let voting = rules.voting(AskKind::Plan, &Answer::Approve);
     let words: Vec<String> =
-        voting.iter().map(|(name, rule)| format!("the rule {name} wants {}", rule.words())).collect();
+        voting.iter().map(|(name, rule)| format!("the rule {name} wants {}", rule.describe())).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }

@@ -65,11 +65,11 @@ impl AskRules {
         let deadlines = AskKind::ALL.into_iter().filter_map(|kind| {
             let of_rule = |(name, rule): (&String, &AskRule)| {
                 let seconds = rule.deadline.filter(|_| rule.is_for(kind))?.as_secs();
-                let answer = rule.on_deadline.answer(answers(kind))?.word().to_owned();
+                let answer = rule.on_deadline.answer(answers(kind))?.as_str().to_owned();
                 Some(Deadline { seconds, answer, rule: name.clone() })
             };
             let first = rules.iter().filter_map(of_rule).min_by_key(|deadline| deadline.seconds)?;
-            Some((kind.word().to_owned(), first))
+            Some((kind.as_str().to_owned(), first))
         });
         deadlines.collect()
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn deadline(rules: &AskRules) -> (&str, u64) {
-        let deadline = &rules.deadlines[AskKind::Escalation.word()];
+        let deadline = &rules.deadlines[AskKind::Escalation.as_str()];
         (&deadline.rule, deadline.seconds / 3600)
     }
 

@@ -36,14 +36,14 @@ pub(crate) fn join_view(joining: Joining, title: String) -> JoinView {
 pub(crate) fn choice_view(seq: u64, choice: Choice) -> ChoiceView {
     let looked = choice.looked.into_iter().map(|edge| LookedView {
         to: edge.to.as_str().to_owned(),
-        on: edge.on.word().to_owned(),
+        on: edge.on.as_str().to_owned(),
         label: edge.label,
         clauses: edge
             .clauses
             .into_iter()
             .map(|clause| WeighedView { clause: clause.clause, found: clause.found, holds: clause.holds })
             .collect(),
-        result: edge.result.word().to_owned(),
+        result: edge.result.as_str().to_owned(),
     });
     ChoiceView {
         seq,

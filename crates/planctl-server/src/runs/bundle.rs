@@ -181,7 +181,11 @@ fn passed(bundled: &Bundled) -> Vec<AuditedStep> {
         let record = run.records().get(&node.id)?;
         let is_passed = matches!(record.state, NodeState::Settled { outcome: Outcome::Passed, .. });
         let grade = record.grade(node).filter(|_| is_passed)?;
-        Some(AuditedStep { number: node.step()?, title: node.title.clone(), grade: grade.word().to_owned() })
+        Some(AuditedStep {
+            number: node.step()?,
+            title: node.title.clone(),
+            grade: grade.as_str().to_owned(),
+        })
     });
     graded.collect()
 }

@@ -44,7 +44,7 @@ fn decision_line(run: &str, line: &HistoryLine, event: &HumanEvent) -> DecisionL
 fn word_of(decision: &Decision) -> &'static str {
     match decision {
         Decision::Submit => "hand-in",
-        Decision::Answer { answer, .. } => answer.word(),
+        Decision::Answer { answer, .. } => answer.as_str(),
         Decision::Vote { .. } => "vote",
         Decision::Cancel => "cancel",
         Decision::Pause => "pause",

@@ -121,7 +121,7 @@ impl Services {
                         let mut seen = self.gate_view(at, contract, evidence).await?;
                         seen.verdict = contract
                             .rehearsal_result(evidence)
-                            .map_or("red", RehearsalResult::word)
+                            .map_or("red", RehearsalResult::as_str)
                             .to_owned();
                         entry.before.push(seen);
                     }
@@ -266,7 +266,7 @@ fn note_fact(
         && let Some(place) = places.get(&(step, attempt.number()))
         && let Some(observed) = attempts.get_mut(place).and_then(|entry| entry.observed.as_mut())
     {
-        observed.check = check.words();
+        observed.check = check.describe();
         observed.refuted.clone_from(refuted);
     }
 }

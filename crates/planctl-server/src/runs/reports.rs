@@ -100,7 +100,7 @@ impl Services {
             manual: &manual,
         };
         let text = planctl_view::context(&scene, form);
-        Ok(ContextView { run: row.name.clone(), form: form.word().to_owned(), text })
+        Ok(ContextView { run: row.name.clone(), form: form.as_str().to_owned(), text })
     }
 
     /// Explains why a step is where it is, from the history: a step by its number, any node by its name.

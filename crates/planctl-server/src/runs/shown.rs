@@ -170,7 +170,7 @@ impl Shown {
             number,
             title: node.title.clone(),
             node: node.id.as_str().to_owned(),
-            kind: node.kind.word().to_owned(),
+            kind: node.kind.as_str().to_owned(),
             role: self.role_of(node, record).to_owned(),
             state,
             attempts: u32::from(tally.attempt.number()),
@@ -178,7 +178,7 @@ impl Shown {
             visits: u32::from(tally.visits),
             visits_allowed: u32::from(node.max_visits),
             verdict,
-            grade: record.grade(node).map(|grade| grade.word().to_owned()),
+            grade: record.grade(node).map(|grade| grade.as_str().to_owned()),
             vacuous: record.is_vacuous(),
             before,
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
@@ -314,7 +314,7 @@ impl Shown {
                 let own = self.view.items.iter().find_map(|item| match &item.work {
                     Work::Human { ask } => Some(WaitingOn {
                         id: item.number.and_then(|number| u64::try_from(number).ok()),
-                        ..of(ask.kind.word())
+                        ..of(ask.kind.as_str())
                     }),
                     Work::Agent { .. } if !item.is_leased && self.is_held_back => {
                         Some(WaitingOn { run: Some(self.view.run.name.clone()), ..of("ending") })
@@ -407,7 +407,7 @@ impl Shown {
             steps: Vec::new(),
             passages: Vec::new(),
             joins: Vec::new(),
-            pace_level: self.level().word().to_owned(),
+            pace_level: self.level().as_str().to_owned(),
             waiting_on: self.waiting_on(),
             worked_on_by: None,
             holder: None,
@@ -532,7 +532,7 @@ fn worktree_view(row: &WorktreeRow) -> WorktreeView {
 fn rehearsal_view(record: &Record) -> Option<BeforeView> {
     match &record.rehearsal {
         Some(Rehearsal::Done { showed, ending, .. }) => Some(BeforeView {
-            showed: showed.word().to_owned(),
+            showed: showed.as_str().to_owned(),
             ending: ending_words(*ending),
             exit_code: exit_code(*ending),
         }),

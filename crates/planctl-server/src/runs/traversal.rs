@@ -141,7 +141,7 @@ fn event(row: &RunRow, graph: &Graph, fact: &Fact, turn: u32) -> TraversalEvent 
         outcome: None,
     };
     if let Fact::EdgeFollowed { from, to, on, .. } = fact {
-        let word = on.word();
+        let word = on.as_str();
         let condition = if word == "always" { word.to_owned() } else { format!("on_{word}") };
         event.node = None;
         event.from = Some(from.as_str().to_owned());

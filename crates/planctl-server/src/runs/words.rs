@@ -51,7 +51,11 @@ pub(super) fn exit_code(ending: Ending) -> Option<i32> {
 pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
     files
         .iter()
-        .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned(), diff: None })
+        .map(|file| TamperView {
+            path: file.path.clone(),
+            change: file.change.as_str().to_owned(),
+            diff: None,
+        })
         .collect()
 }
 
@@ -65,7 +69,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Says in one line how an attempt failed, with the line of its output that says why.
 pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
-    let line = planctl_view::strip_terminal_sequences(&failure.words()).into_owned();
+    let line = planctl_view::strip_terminal_sequences(&failure.describe()).into_owned();
     if !failure.tampered().is_empty() {
         return line;
     }

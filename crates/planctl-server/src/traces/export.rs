@@ -118,10 +118,11 @@ impl ExportSettings {
         }
         let protocol = match PROTOCOLS.into_iter().find_map(|name| Some((name, env(name)?))) {
             None => config.protocol,
-            Some((name, word)) => TraceProtocol::ALL
-                .into_iter()
-                .find(|protocol| protocol.word() == word)
-                .ok_or_else(|| format!("{name} is {word:?}: planctl speaks http/protobuf and http/json"))?,
+            Some((name, word)) => {
+                TraceProtocol::ALL.into_iter().find(|protocol| protocol.as_str() == word).ok_or_else(
+                    || format!("{name} is {word:?}: planctl speaks http/protobuf and http/json"),
+                )?
+            }
         };
         let endpoint = config.endpoint.as_ref().filter(|_| from_env.is_none());
         Ok(Some(ExportSettings {

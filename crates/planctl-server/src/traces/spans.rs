@@ -156,7 +156,7 @@ impl RunSpans {
             }
             Fact::AskOpened { node, item, kind, reason, .. } => {
                 let parent = self.parent_at(node);
-                let (kind, reason) = (kind.word(), reason.word());
+                let (kind, reason) = (kind.as_str(), reason.as_str());
                 let ask = Ask { node: node.clone(), kind, reason, began: at, parent };
                 self.asks.insert(item.clone(), ask);
             }
@@ -402,7 +402,7 @@ impl RunSpans {
             span.number("step", number);
         }
         if let Some(outcome) = outcome {
-            span.text("outcome", outcome.word());
+            span.text("outcome", outcome.as_str());
         }
         span.failed = matches!(outcome, Some(Outcome::Failed | Outcome::Warned)).then(|| "failed".to_owned());
         span.links.extend(step.within.map(|run| (ids::trace(run), ids::run(run, 0))));
@@ -421,8 +421,8 @@ impl RunSpans {
         let mut span = self.span(ids::attempt(self.run, &at_try), Some(parent), "attempt", (open.began, at));
         set_try(&mut span, graph, &at_try);
         if let Some(verdict) = open.verdict {
-            span.text("verdict", verdict.word());
-            span.failed = (verdict != Verdict::Passed).then(|| verdict.word().to_owned());
+            span.text("verdict", verdict.as_str());
+            span.failed = (verdict != Verdict::Passed).then(|| verdict.as_str().to_owned());
         }
         over.push(span);
     }

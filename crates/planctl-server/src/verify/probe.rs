@@ -211,7 +211,7 @@ impl Probe {
         }
         let said = reason(&evidence);
         let what = Failing::from_verdict(verdict, &evidence);
-        let line = Failure::from_evidence(Attempt::NONE, what, &evidence).words();
+        let line = Failure::from_evidence(Attempt::NONE, what, &evidence).describe();
         Ok(Rechecked::Fails { why: if said.is_empty() { line } else { format!("{line}: {said}") } })
     }
 

@@ -363,7 +363,7 @@ fn drift_conflict(drifts: &[Drift], with: &Next) -> ServiceError {
         .take(NAMED_MAX)
         .map(|drift| {
             let (before, now) = (short_digest_of(drift.before.as_ref()), short_digest_of(drift.now.as_ref()));
-            format!("{} {} ({before} → {now})", drift.path, drift.change.word())
+            format!("{} {} ({before} → {now})", drift.path, drift.change.as_str())
         })
         .collect();
     let more = drifts.len().saturating_sub(NAMED_MAX);
@@ -397,7 +397,7 @@ fn drift_view(drift: &Drift) -> DriftView {
     let digest = |state: &Option<FileState>| state.as_ref().map(|state| state.digest.as_str().to_owned());
     DriftView {
         path: drift.path.clone(),
-        change: drift.change.word().to_owned(),
+        change: drift.change.as_str().to_owned(),
         before: digest(&drift.before),
         now: digest(&drift.now),
     }

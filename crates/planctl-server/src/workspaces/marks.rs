@@ -47,7 +47,7 @@ impl ServerNode {
     pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
         let none = BTreeMap::new();
         let locks = self.locks_dir();
-        let write = move || write_marks(&locks, &file, &revision, status.word(), &none);
+        let write = move || write_marks(&locks, &file, &revision, status.as_str(), &none);
         match blocking(write).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the plan file was not marked"),
@@ -73,7 +73,7 @@ impl ServerNode {
             .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
         let file = plan_file(&view.run);
-        let (revision, status) = (view.run.revision.clone(), plan.status.word());
+        let (revision, status) = (view.run.revision.clone(), plan.status.as_str());
         let locks = self.locks_dir();
         let write = move || write_marks(&locks, &file, &revision, status, &marks);
         Ok(blocking(write).await?.unwrap_or_else(|error| {

@@ -304,7 +304,7 @@ impl Model {
 
     pub(super) fn settle(&mut self, node: &NodeId, outcome: Outcome) {
         self.put(node, NodePosition::Over(outcome));
-        self.tell(format!("settled {node} {}", outcome.word()));
+        self.tell(format!("settled {node} {}", outcome.as_str()));
     }
 
     /// Asks a person about a node, who alone says how it is left.
@@ -316,11 +316,11 @@ impl Model {
             visit: self.visits(node) as u16,
             attempt: Attempt::from_number(self.attempt(node) as u16),
         };
-        let item = ItemId::ask(self.id, &at, kind.word(), self.asks() as u32);
+        let item = ItemId::ask(self.id, &at, kind.as_str(), self.asks() as u32);
         if kind == AskKind::Escalation {
             self.tell(format!("escalated {node} {why}"));
         }
-        self.tell(format!("ask {node} {} {why}", kind.word()));
+        self.tell(format!("ask {node} {} {why}", kind.as_str()));
         self.put(node, NodePosition::WithPerson(kind, item));
     }
 

@@ -248,18 +248,18 @@ fn same_tellings(facts: &[Fact], mut expected: Vec<String>) -> Result<(), String
 /// Names what a fact says beyond its kind, as far as a batch must meet it.
 fn particulars(fact: &Fact) -> (&'static str, String) {
     match fact {
-        Fact::NodeVerified { verdict, .. } => ("verdict", verdict.word().replace(' ', "_")),
+        Fact::NodeVerified { verdict, .. } => ("verdict", verdict.as_str().replace(' ', "_")),
         Fact::NodeObserved { refuted, .. } => {
             ("observed", if refuted.is_none() { "passed" } else { "failed" }.to_owned())
         }
-        Fact::NodeRehearsed { showed, .. } => ("showing", showed.word().to_owned()),
-        Fact::NodeSettled { outcome, .. } => ("outcome", outcome.word().to_owned()),
-        Fact::AskOpened { reason, .. } => ("reason", reason.word().to_owned()),
+        Fact::NodeRehearsed { showed, .. } => ("showing", showed.as_str().to_owned()),
+        Fact::NodeSettled { outcome, .. } => ("outcome", outcome.as_str().to_owned()),
+        Fact::AskOpened { reason, .. } => ("reason", reason.as_str().to_owned()),
         Fact::AskAnswered { answer, .. } => ("answer", answer.clone()),
         Fact::PlanCompleted { .. } => ("end", "Done".to_owned()),
         Fact::PlanFailed { end, .. } => ("end", format!("{end:?}")),
         Fact::PlanCancelled { .. } => ("end", "Cancelled".to_owned()),
-        Fact::PaceChanged { to, .. } => ("level", to.word().to_owned()),
+        Fact::PaceChanged { to, .. } => ("level", to.as_str().to_owned()),
         Fact::EdgeFollowed { choosing: Some(choosing), .. } => {
             ("decider", format!("{:?}", choosing.by).to_lowercase())
         }

@@ -145,7 +145,7 @@ impl Scene {
 /// Says how a run or a step came to its end.
 fn ending(fact: &Fact) -> Option<&'static str> {
     if let Fact::NodeSettled { outcome, .. } = fact {
-        return Some(outcome.word());
+        return Some(outcome.as_str());
     }
     match fact.name() {
         "plan_completed" => Some("done"),

@@ -145,7 +145,7 @@ impl Store {
             | Proof::Submit => None,
         };
         let timer = match call.event {
-            Event::Clock(ClockEvent::Due { timer }) => Some(timer.word()),
+            Event::Clock(ClockEvent::Due { timer }) => Some(timer.stored_name()),
             Event::Clock(_) | Event::Agent(_) | Event::Harness(_) | Event::Human(_) => None,
         };
         let committed = self.cache().committed(call.run);

@@ -179,9 +179,9 @@ impl Decided {
             effects::rows_of_effects(effects, &self.graph, &self.meta.host, now, answered, proven, claimed)
                 .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
         if let Event::Clock(ClockEvent::Due { timer }) = call.event
-            && !rows.armed.iter().any(|armed| armed.timer == timer.word())
+            && !rows.armed.iter().any(|armed| armed.timer == timer.stored_name())
         {
-            rows.disarmed.push(timer.word().into_owned());
+            rows.disarmed.push(timer.stored_name().into_owned());
         }
         Ok(rows)
     }

@@ -29,7 +29,7 @@ impl PlanStatus {
     ];
 
     /// Returns the word that files and people use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             PlanStatus::Draft => "draft",
             PlanStatus::Verified => "verified",
@@ -42,7 +42,7 @@ impl PlanStatus {
 
     /// Reads the word.
     pub fn from_word(word: &str) -> Option<PlanStatus> {
-        PlanStatus::ALL.into_iter().find(|status| status.word() == word)
+        PlanStatus::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
     /// Says whether a plan may go from one status to another (P-18 to P-26).

@@ -174,7 +174,7 @@ pub(super) fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
 pub(crate) fn ask_deadline(row: &PgRow) -> Result<Option<AskDeadline>, StoreError> {
     let Some(at) = optional_time_at(row, "deadline_at")? else { return Ok(None) };
     let (word, rule): (String, String) = (row.try_get("deadline_answer")?, row.try_get("deadline_rule")?);
-    let answer = StoppingAnswer::ALL.into_iter().find(|answer| answer.word() == word);
+    let answer = StoppingAnswer::ALL.into_iter().find(|answer| answer.as_str() == word);
     let answer = answer.ok_or_else(|| StoreError::corrupt("a rule answers an ask with another word"))?;
     Ok(Some(AskDeadline { at, answer, rule }))
 }

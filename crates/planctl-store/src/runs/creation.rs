@@ -164,7 +164,7 @@ impl Store {
         };
         let run = Run::new(id, &revision.graph, now).within(left);
         let head = to_json(&run.head);
-        let served: Vec<&str> = new.served.iter().map(ServedRole::word).collect();
+        let served: Vec<&str> = new.served.iter().map(ServedRole::as_str).collect();
         let mut retries = RetryPolicy::new(self.settings());
         loop {
             let attempt = async {

@@ -34,7 +34,7 @@ async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
         .await
         .unwrap()
         .into_iter()
-        .map(|moved| moved.to.word())
+        .map(|moved| moved.to.as_str())
         .collect();
     assert_eq!(moves, ["verified", "approved", "in-progress", "done"]);
     world.assert_sound(run.id).await;

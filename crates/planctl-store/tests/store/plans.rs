@@ -13,7 +13,7 @@ async fn p26_only_the_moves_of_a_plans_life_are_allowed() {
     for from in PlanStatus::ALL {
         for to in PlanStatus::ALL {
             if from.may_become(to) {
-                allowed.push(format!("{} {}", from.word(), to.word()));
+                allowed.push(format!("{} {}", from.as_str(), to.as_str()));
             }
         }
     }

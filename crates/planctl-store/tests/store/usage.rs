@@ -295,7 +295,7 @@ async fn p73_a_lease_whose_holder_uses_the_budget_up_ends_and_a_person_is_asked(
     assert!(note(&world, &work, &tokens(1001)).await);
     assert_eq!(renewed().await, Renewal::Cancelled);
     let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
-    assert_eq!((ask.ask.kind.word(), ask.ask.reason.word()), ("budget", "budget"));
+    assert_eq!((ask.ask.kind.as_str(), ask.ask.reason.as_str()), ("budget", "budget"));
     assert_eq!(spent(&world, &work).await.tokens, 1001);
     assert!(world.store.audit(run.id).await.unwrap().is_empty());
 }

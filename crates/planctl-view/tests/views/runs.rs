@@ -96,9 +96,9 @@ fn choices(conversation: &str, expected: &[&str]) {
                     format!(
                         "{} on {}{label}{} {}",
                         edge.to,
-                        edge.on.word(),
+                        edge.on.as_str(),
                         clauses.concat(),
-                        edge.result.word()
+                        edge.result.as_str()
                     )
                 })
                 .collect();
@@ -150,7 +150,7 @@ fn a_way_back_that_an_unmet_goal_asks_for_stands_alone() {
         -> harness found b#1 exit 0  b#1 passed; b settled passed; goal a unmet; a#2 to coder",
     );
     let back = facts.iter().filter_map(|fact| planctl_view::choice(&graph, fact)).next_back().unwrap();
-    assert_eq!((back.to.as_str(), back.looked.len(), back.looked[0].result.word()), ("a", 1, "taken"));
+    assert_eq!((back.to.as_str(), back.looked.len(), back.looked[0].result.as_str()), ("a", 1, "taken"));
     assert!(planctl_view::choice(&graph, &Fact::PlanActivated { resumed: false }).is_none());
     let said: Vec<String> = facts.iter().map(|fact| planctl_view::sentence(&graph, fact)).collect();
     let back = "a goal of the run was not met, so the run went to step 1 \"a\"";

@@ -11,7 +11,7 @@ use crate::completing;
 /// Returns the kinds of asks; those that are categories of approvals elsewhere have their names, too.
 fn kinds() -> impl Iterator<Item = PossibleValue> {
     AskKind::ALL.into_iter().map(|kind| {
-        let value = PossibleValue::new(kind.word());
+        let value = PossibleValue::new(kind.as_str());
         match kind {
             AskKind::Effect => value.alias("EffectApproval"),
             AskKind::Prompt => value.alias("LlmPromptApproval"),

@@ -203,7 +203,7 @@ pub async fn reject(context: &Context, ids: &[u64], note: Option<&str>) -> Answe
 async fn cancel(context: &Context, noted: &Noted) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    for id in resolve_asks(&client, &noted.ids, Some(Word::Abort.word())).await? {
+    for id in resolve_asks(&client, &noted.ids, Some(Word::Abort.as_str())).await? {
         let ask = client.ask(id).await?.ask;
         print_recorded(context, &cancel_run_of_ask(&client, &ask, noted.note.as_deref()).await?, is_json)?;
     }
@@ -222,7 +222,7 @@ pub async fn cancel_run_of_ask(
 /// Lets plans run, and puts proposed steps into theirs.
 pub async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answer {
     let client = Client::open(context).await?;
-    let ids = resolve_asks(&client, ids, Some(Word::Approve.word())).await?;
+    let ids = resolve_asks(&client, ids, Some(Word::Approve.as_str())).await?;
     let mut others = Vec::with_capacity(ids.len());
     for id in ids {
         let page = client.ask(id).await?;
@@ -258,7 +258,7 @@ async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>)
     if ids.is_empty() {
         refuse_number_alone(&client, word).await?;
     }
-    let ids = resolve_asks(&client, ids, Some(word.word())).await?;
+    let ids = resolve_asks(&client, ids, Some(word.as_str())).await?;
     answer_all(context, &client, &ids, word, &Approving::with_note(note)).await
 }
 
@@ -275,7 +275,7 @@ async fn refuse_number_alone(client: &Client, word: &Word) -> Result<(), Failure
     if asks.iter().all(|ask| ask.id.to_string() != said) {
         return Ok(());
     }
-    let (word, what) = (word.word(), format!("{said} is the number of an ask, and no answer follows it"));
+    let (word, what) = (word.as_str(), format!("{said} is the number of an ask, and no answer follows it"));
     Err(Failure::usage(what).next(format!("planctl approvals {word} {said}{}", next::needs(word))))
 }
 

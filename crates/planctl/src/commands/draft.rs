@@ -294,7 +294,7 @@ impl<'a> Drafting<'a> {
                     };
                     return written_by_form(&proposal);
                 }
-                let signals = deferral.signals.iter().map(|signal| signal.words().to_owned());
+                let signals = deferral.signals.iter().map(|signal| signal.describe().to_owned());
                 let reasons: Vec<String> = signals.chain(deferral.reasons).collect();
                 Err(self.no_writer(reasons.join("; ")))
             }

@@ -47,7 +47,7 @@ pub async fn run(context: &Context, args: &EditArgs) -> Answer {
 
 /// Returns the only open ask that lets the plan of its run be edited.
 async fn only_editable_ask(client: &Client) -> Result<Option<u64>, Failure> {
-    match approvals::resolve_asks(client, &[], Some(Word::Revise.word())).await {
+    match approvals::resolve_asks(client, &[], Some(Word::Revise.as_str())).await {
         Ok(asks) => Ok(asks.first().copied()),
         Err(none) if none.exit == Exit::NotFound => {
             Err(Failure::usage("no plan is named, and no run waits for a change of its plan")
@@ -102,7 +102,7 @@ async fn ask_of_run(client: &Client, run: &str, is_file: bool) -> Result<Option<
         found => found?,
     };
     let open = client.asks(Some(handle)).await?.asks;
-    let is_revisable = |ask: &&AskView| ask.answers.iter().any(|answer| answer == Word::Revise.word());
+    let is_revisable = |ask: &&AskView| ask.answers.iter().any(|answer| answer == Word::Revise.as_str());
     Ok(open.iter().find(is_revisable).map(|ask| ask.id))
 }
 

@@ -260,7 +260,7 @@ fn view(
         goal: args.goal.clone(),
         strategy: pieces.map(|pieces| word(pieces.strategy).to_owned()),
         confidence: pieces.map_or(0.0, |pieces| pieces.confidence),
-        signals: signs.into_iter().map(|sign| sign.words().to_owned()).collect(),
+        signals: signs.into_iter().map(|sign| sign.describe().to_owned()).collect(),
         considered: breakdown
             .considered()
             .into_iter()

@@ -105,7 +105,7 @@ fn say_hooks(context: &Context) -> Result<(), Failure> {
     if installed.is_empty() {
         context.say(&next::line("planctl guide install claude"));
     } else {
-        let words: Vec<&str> = installed.iter().map(|agent| agent.word()).collect();
+        let words: Vec<&str> = installed.iter().map(|agent| agent.as_str()).collect();
         context.say(&format!("sessions of {} in this workspace are held to it", words.join(", ")));
     }
     Ok(())
@@ -194,7 +194,7 @@ async fn status(context: &Context) -> Answer {
     let format = context.format(&[Format::Human, Format::Json])?;
     let guidance = Guidance::around(&context.state_dir()?, context.workspace())?;
     let guidance = guidance.map(|(_, guidance)| guidance).unwrap_or_default();
-    let hooks: Vec<&str> = install::installed(context)?.into_iter().map(SessionAgent::word).collect();
+    let hooks: Vec<&str> = install::installed(context)?.into_iter().map(SessionAgent::as_str).collect();
     let (run, state) = match &guidance.guided {
         None => (None, None),
         Some(guided) => {

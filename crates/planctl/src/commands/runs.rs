@@ -44,16 +44,17 @@ pub async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: 
 pub async fn ls(context: &Context, filter: &RunFilter) -> Answer {
     let (states, all) = (&filter.state, filter.all);
     let is_json = context.is_json()?;
-    if let Some(unknown) = states.iter().find(|word| RunState::ALL.iter().all(|state| state.word() != **word))
+    if let Some(unknown) =
+        states.iter().find(|word| RunState::ALL.iter().all(|state| state.as_str() != **word))
     {
-        let known: Vec<&str> = RunState::ALL.iter().map(|state| state.word()).collect();
+        let known: Vec<&str> = RunState::ALL.iter().map(|state| state.as_str()).collect();
         return Err(Failure::usage(format!("there is no state `{}`", show::safe(unknown)))
             .help(format!("states: {}", known.join(", "))));
     }
     let client = Client::open(context).await?;
     let mut list = client.list(all).await?;
     let total = list.runs.len();
-    list.runs.retain(|run| states.is_empty() || states.iter().any(|word| run.state.word() == word));
+    list.runs.retain(|run| states.is_empty() || states.iter().any(|word| run.state.as_str() == word));
     if is_json {
         show::print_json(&list)?;
     } else if list.runs.is_empty() && total > 0 {

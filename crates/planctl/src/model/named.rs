@@ -36,7 +36,7 @@ impl Gives {
         }
     }
 
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Gives::Answers => "answers",
             Gives::Vectors => "vectors",
@@ -64,8 +64,8 @@ fn find(config: &Config, named: &str, wanted: Gives) -> Result<Model, Failure> {
         let message = format!(
             "the model {} gives {}, and {} are needed",
             show::safe(named),
-            gives.word(),
-            wanted.word()
+            gives.as_str(),
+            wanted.as_str()
         );
         let forms: Vec<String> = wanted.forms().iter().map(|api| format!("\"{api}\"")).collect();
         return Err(Failure::new(Exit::Configuration, message)

@@ -111,7 +111,7 @@ fn join_line(view: &RunView, join: &JoinView) -> String {
             at.push("…".to_owned());
         }
         let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
-        (!own.is_empty()).then(|| format!("{} {}{at}", own.len(), state.word()))
+        (!own.is_empty()).then(|| format!("{} {}{at}", own.len(), state.as_str()))
     });
     let counted: Vec<String> = counted.collect();
     let title = show::brief(&show::safe(&join.title), 40);

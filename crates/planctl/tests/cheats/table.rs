@@ -30,7 +30,7 @@ pub enum Effect {
 impl Effect {
     const ALL: [Effect; 4] = [Effect::Held, Effect::Named, Effect::Through, Effect::NotRun];
 
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Effect::Held => "held",
             Effect::Named => "named",
@@ -40,7 +40,7 @@ impl Effect {
     }
 
     fn parse(word: &str) -> Option<Effect> {
-        Effect::ALL.into_iter().find(|effect| effect.word() == word)
+        Effect::ALL.into_iter().find(|effect| effect.as_str() == word)
     }
 }
 
@@ -163,7 +163,7 @@ impl Record {
         let mut text = HEAD.to_owned();
         for (id, effects) in &self.0 {
             let effects: Vec<String> =
-                effects.iter().map(|(tier, effect)| format!("{tier} {}", effect.word())).collect();
+                effects.iter().map(|(tier, effect)| format!("{tier} {}", effect.as_str())).collect();
             writeln!(text, "{id}: {}", effects.join(", ")).unwrap();
         }
         text
@@ -260,11 +260,11 @@ fn cell(effects: &[Effect]) -> String {
     let counts = Effect::ALL.map(|effect| (effect, effects.iter().filter(|found| **found == effect).count()));
     let some: Vec<(Effect, usize)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
     match some.as_slice() {
-        [] => Effect::NotRun.word().to_owned(),
-        [(effect, _)] => effect.word().to_owned(),
+        [] => Effect::NotRun.as_str().to_owned(),
+        [(effect, _)] => effect.as_str().to_owned(),
         some => {
             let parts: Vec<String> =
-                some.iter().map(|(effect, count)| format!("{count} {}", effect.word())).collect();
+                some.iter().map(|(effect, count)| format!("{count} {}", effect.as_str())).collect();
             parts.join(", ")
         }
     }

@@ -34,7 +34,7 @@ pub(super) enum PathContext {
 }
 
 impl Token {
-    pub(super) fn word(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         match self {
             Token::Word(word) => word,
             Token::Path { .. } | Token::Code | Token::Comma | Token::Colon | Token::Break => "",

@@ -354,7 +354,7 @@ impl PlanFormatter<'_> {
         in_step: bool,
         step: Option<&StepTree>,
     ) -> (Shape, Vec<String>, bool) {
-        let label = if in_step { field.word() } else { label(field) };
+        let label = if in_step { field.as_str() } else { label(field) };
         let first = |value: &str| {
             let space = if value.is_empty() { "" } else { " " };
             self.line(part.first, &format!("**{label}:**{space}{value}"))
@@ -477,7 +477,7 @@ struct Clean {
 
 /// Returns the name of a plan's own field as authors write it.
 fn label(field: Field) -> &'static str {
-    let word = field.word();
+    let word = field.as_str();
     fields::OF_PLAN.iter().find(|known| known.name == word).map_or(word, |known| known.label)
 }
 

@@ -74,7 +74,7 @@ pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
             edge.insert("from".to_owned(), from.into());
             edge.insert("to".to_owned(), to.into());
             let prefix = if key == "on" || on == On::Always { "" } else { "on_" };
-            edge.insert(key.to_owned(), format!("{prefix}{}", on.word()).into());
+            edge.insert(key.to_owned(), format!("{prefix}{}", on.as_str()).into());
             (None, edge)
         });
         edits.push(insert_entries(source, edge.span, edge.span, edges.collect()));

@@ -256,7 +256,7 @@ impl<'s> Reader<'s> {
                     return self
                         .fail_expecting(&format!("`[` after `{word}`, which can't be the name of a node"));
                 }
-                let of = [Of::Graph, Of::Node, Of::Edge].into_iter().find(|of| of.word() == word);
+                let of = [Of::Graph, Of::Node, Of::Edge].into_iter().find(|of| of.as_str() == word);
                 let attributes = self.attribute_lists();
                 statements.push(Statement::Defaults { of: of.unwrap_or(Of::Graph), keyword, attributes });
                 Ok(())

@@ -71,7 +71,7 @@ pub enum Of {
 
 impl Of {
     /// Returns the word as authors write it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Of::Graph => "graph",
             Of::Node => "node",

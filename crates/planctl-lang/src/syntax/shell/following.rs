@@ -340,7 +340,8 @@ impl<'a> Follower<'a> {
         match self.shell.resolved(first).as_deref() {
             Some([value]) if !value.is_pattern => {
                 // Outside of quotes, `$CHECK` may be a command with its arguments.
-                let parts = value.text.split_whitespace().map(|text| Value::plain(text, value.span).word());
+                let parts =
+                    value.text.split_whitespace().map(|text| Value::plain(text, value.span).to_word());
                 parts.chain(words[1..].iter().cloned()).collect()
             }
             Some(_) | None => words.to_vec(),
@@ -403,7 +404,7 @@ impl<'a> Follower<'a> {
             return;
         };
         for value in values {
-            let mut inner = vec![value.word()];
+            let mut inner = vec![value.to_word()];
             if value.is_pattern {
                 self.run_file(&inner[0], at);
                 continue;
@@ -431,9 +432,9 @@ impl<'a> Follower<'a> {
                     self.change_folder(folder);
                 }
             } else if let Some(rest) = word.text().strip_prefix(long) {
-                self.change_folder(&Value::plain(rest, word.span).word());
+                self.change_folder(&Value::plain(rest, word.span).to_word());
             } else if let Some(rest) = word.text().strip_prefix(letter) {
-                self.change_folder(&Value::plain(rest, word.span).word());
+                self.change_folder(&Value::plain(rest, word.span).to_word());
             }
         }
     }
@@ -450,7 +451,7 @@ impl<'a> Follower<'a> {
     // Returns the commands of `xargs` with its input, behind the command or in the place of `{}`: one command for each.
     fn with_input(&self, inner: &[Word], own: &[Word]) -> Vec<Vec<Word>> {
         let values = match &self.shell.input {
-            Input::Values(values) => values.iter().map(Value::word).collect(),
+            Input::Values(values) => values.iter().map(Value::to_word).collect(),
             Input::Unknown => vec![unknown(&inner[0])],
         };
         let sign = own.iter().enumerate().find_map(|(at, word)| match word.raw.strip_prefix("-I")? {
@@ -614,7 +615,7 @@ fn substitute_values(words: &[Word], sign: &str, values: Option<&[Value]>) -> Ve
     let mut made = Vec::new();
     for word in words {
         match (word.raw.contains(sign), values) {
-            (true, Some(values)) if word.raw == sign => made.extend(values.iter().map(Value::word)),
+            (true, Some(values)) if word.raw == sign => made.extend(values.iter().map(Value::to_word)),
             (true, _) => made.push(unknown(word)),
             (false, _) => made.push(word.clone()),
         }

@@ -137,7 +137,7 @@ impl Follower<'_> {
         if let [manifest] = manifests
             && let Some(text) = manifest.literal.as_deref()
         {
-            self.change_folder(&Value::plain(parent(text), manifest.span).word());
+            self.change_folder(&Value::plain(parent(text), manifest.span).to_word());
         }
         let Some(folder) = self.folder_here() else { return };
         self.fix_nearer(&folder, "Cargo.toml");
@@ -202,7 +202,7 @@ fn values_of(rest: &[Word], names: &[&str]) -> Vec<Word> {
             && names.contains(&name)
             && name.starts_with("--")
         {
-            found.push(Value::plain(value, word.span).word());
+            found.push(Value::plain(value, word.span).to_word());
         }
     }
     found

@@ -31,7 +31,7 @@ impl Value {
     }
 
     /// Returns a word that stands for just this.
-    pub(super) fn word(&self) -> Word {
+    pub(super) fn to_word(&self) -> Word {
         let literal = (!self.is_pattern).then(|| self.text.clone());
         let part = if self.is_pattern { Part::Pattern } else { Part::Text };
         let parts = vec![part(self.text.clone())];

@@ -53,7 +53,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Kind::Tokens => "tokens",
             Kind::Money => "money",
@@ -135,7 +135,7 @@ impl Reading {
             _ => limit,
         };
         if let Some((_, first)) = self.seen.iter().find(|(seen, _)| *seen == kind) {
-            let why = format!("limits {} a second time", kind.word());
+            let why = format!("limits {} a second time", kind.as_str());
             let help = "keep one of the two: which one was meant?".to_owned();
             self.faults.push(Fault { at, why, help, first: Some(*first), fix: None });
             return;

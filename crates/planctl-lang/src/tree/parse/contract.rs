@@ -148,7 +148,7 @@ impl Reader<'_> {
         else {
             return;
         };
-        let message = format!("`**{}:**` stands inside the fence, where commands stand", known.word());
+        let message = format!("`**{}:**` stands inside the fence, where commands stand", known.as_str());
         let mut inside = Diagnostic::new(Code::P015, message).at(span, "a field stands below the fence");
         if let Some(end) = self.fence_end(fence.opener).filter(|_| !self.is_seen(known)) {
             let moved = inside.fix(self.source.whole_line(span.start), "", true);

@@ -185,7 +185,7 @@ impl Reader<'_> {
         form: ValueForm,
     ) -> Written<T> {
         let read = T::read(&value.value.to_lowercase(), form).map_err(|unread| Unread {
-            why: format!("`{}` is not a value of `**{}:**`", escape(&value.value), known.word()),
+            why: format!("`{}` is not a value of `**{}:**`", escape(&value.value), known.as_str()),
             ..unread
         });
         self.field(known, value, read)
@@ -199,7 +199,7 @@ impl Reader<'_> {
         read: Result<T, Unread>,
     ) -> Written<T> {
         let read = read.map_err(|unread| Unread {
-            why: format!("`**{}:**` can't be read: {}", known.word(), unread.why),
+            why: format!("`**{}:**` can't be read: {}", known.as_str(), unread.why),
             ..unread
         });
         self.field(known, value, read)

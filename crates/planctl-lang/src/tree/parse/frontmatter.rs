@@ -304,7 +304,7 @@ impl Reader<'_> {
                 unknown = unknown.fix(key.span, known, near.is_some_and(|near| near.is_only));
                 format!("did you mean `{known}`?")
             }
-            None if did_you_mean(&key.value, Field::OF_PLANS.map(Field::word)).is_some() => {
+            None if did_you_mean(&key.value, Field::OF_PLANS.map(Field::as_str)).is_some() => {
                 "the fields of the plan stand in the body: `**Budget:** max 200k tokens`".to_owned()
             }
             None => format!("the keys are {}", KEYS.map(|key| format!("`{key}`")).join(", ")),

@@ -19,7 +19,7 @@ impl Reader<'_> {
             let is_needed = matches!(meant.field, Field::Target | Field::Task | Field::Contract);
             let hidden = Diagnostic::new(Code::P015, meant.message).at(span, "a field begins its line");
             let hidden = hidden.help(meant.help);
-            let written = format!("**{}:** ", meant.field.word());
+            let written = format!("**{}:** ", meant.field.as_str());
             return self.push_in_step(match (is_free, meant.is_behind) {
                 (false, _) => hidden,
                 (true, true) => hidden.fix(at, "", true),

@@ -38,6 +38,6 @@ pub(super) fn written(field: Field, value: &str) -> String {
     match (field, value.parse::<u32>()) {
         (Field::OnFail, Ok(0)) => "**on_fail:** escalate".to_owned(),
         (Field::OnFail, Ok(retries)) => format!("**on_fail:** retry({retries})"),
-        _ => format!("**{}:**", field.word()),
+        _ => format!("**{}:**", field.as_str()),
     }
 }

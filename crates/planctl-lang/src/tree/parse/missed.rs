@@ -45,7 +45,7 @@ impl Reader<'_> {
         let mut finding = finding.help(meant.help);
         if meant.is_mendable {
             let at = Span::new(span.start, span.start + meant.until);
-            finding = finding.fix(at, format!("**{}:** ", meant.field.word()), false);
+            finding = finding.fix(at, format!("**{}:** ", meant.field.as_str()), false);
         }
         let finding = self.in_step(finding);
         self.missed.push(Missed { scope, field: meant.field, finding });
@@ -87,7 +87,7 @@ impl Reader<'_> {
         let finding = Diagnostic::new(Code::P015, message).at(span, "");
         let help = format!(
             "write `**{}:**` and its value on one line, between the title and `## Steps`",
-            field.word()
+            field.as_str()
         );
         self.missed.push(Missed { scope: Scope::Plan, field, finding: finding.help(help) });
     }
@@ -120,7 +120,7 @@ pub(super) fn meant(text: &str, scope: Scope) -> Option<Meant> {
         return Some(Meant {
             field,
             until: text.len() - rest.len(),
-            message: format!("`**{}:**` stands behind {sign}, so it is not read", field.word()),
+            message: format!("`**{}:**` stands behind {sign}, so it is not read", field.as_str()),
             help: match sign {
                 "a bullet" => "delete the bullet".to_owned(),
                 _ => "delete all that stands before the field".to_owned(),
@@ -162,7 +162,7 @@ pub(super) fn meant(text: &str, scope: Scope) -> Option<Meant> {
         field,
         until: text.len() - value.len(),
         message: format!("`{}` is not written as a field, so it is not read", escape(shown.trim())),
-        help: format!("write `**{}:**`, if the field is meant", field.word()),
+        help: format!("write `**{}:**`, if the field is meant", field.as_str()),
         is_behind: false,
         is_mendable: separator != Some('|') && !value.is_empty(),
         is_plain: bold.is_some() && separator.is_some() || is_value(field, value),

@@ -130,7 +130,7 @@ impl Reader<'_> {
     /// Reads what is asked of contracts before the work.
     pub(super) fn red_first(&mut self, value: &Spanned<String>) -> Written<RedFirst> {
         let word = value.value.to_lowercase();
-        let policy = RedFirst::ALL.into_iter().find(|policy| policy.word() == word);
+        let policy = RedFirst::ALL.into_iter().find(|policy| policy.as_str() == word);
         if policy.is_none() {
             let message = format!("`{}` is not a value of `**red_first:**`", escape(&value.value));
             let help = "write `off`, `warn` (say it where the contract passes before the work) or `deny` (ask a person)";

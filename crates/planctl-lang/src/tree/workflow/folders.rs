@@ -95,7 +95,7 @@ fn folder_finding(folder: &str, fact: &FileFact) -> Option<Diagnostic> {
             }
         }
         FileFact::Regular { .. } => no_folder("a file"),
-        FileFact::Special { special } => no_folder(special.word()),
+        FileFact::Special { special } => no_folder(special.as_str()),
         FileFact::Unreadable { reason } => {
             let message = format!("the folder `{shown}` can't be looked at: {}", escape(reason));
             Diagnostic::new(Code::P213, message)

@@ -272,7 +272,7 @@ fn type_word(node: &NodeTree) -> Option<&'static str> {
         | Kind::Fork
         | Kind::Join
         | Kind::Escalate
-        | Kind::Exit => Some(kind.word()),
+        | Kind::Exit => Some(kind.as_str()),
     }
 }
 
@@ -418,7 +418,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         let on = match (edge.on.value, edge.is_plain()) {
             (On::Success, true) if !is_success_meant => String::new(),
             (On::Always, false) => String::new(),
-            (on, _) => format!(" on {}", on.word()),
+            (on, _) => format!(" on {}", on.as_str()),
         };
         let label = edge.label.as_ref().map(|label| quoted(&label.value)).unwrap_or_default();
         let condition = edge.condition.as_ref().filter(|_| !edge.is_plain());
@@ -527,7 +527,7 @@ fn outcome_alone(edge: &EdgeTree) -> Option<On> {
     let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
     match (edge.on.value, clauses) {
         (On::Always, Some([Clause { key: Key::Outcome, test: Test::Is(word) }])) => {
-            [On::Success, On::Fail].into_iter().find(|on| on.word() == *word)
+            [On::Success, On::Fail].into_iter().find(|on| on.as_str() == *word)
         }
         (_, _) => None,
     }

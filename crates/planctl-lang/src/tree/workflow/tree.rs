@@ -190,7 +190,7 @@ impl Kind {
     }
 
     /// Returns the word as JSON has it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         Kind::WORDS.into_iter().find(|(kind, ..)| *kind == self).map_or("", |(_, word, _)| word)
     }
 

@@ -84,7 +84,7 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
         say("shape", shape);
     }
     if matches!(kind, Kind::Escalate | Kind::Checkpoint) {
-        say("type", kind.word());
+        say("type", kind.as_str());
     }
     if !node.classes.is_empty() {
         say("class", &node.classes.join(","));
@@ -117,7 +117,7 @@ fn edge_pairs(edge: &EdgeTree, names: &Names, is_success_meant: bool) -> Vec<(St
         On::Fail | On::Retry | On::Exhaust => true,
     };
     if is_said {
-        say("on", on.word());
+        say("on", on.as_str());
     }
     // Other readers know no `on`: to them the outcome is a clause like any other.
     let mut clauses = if is_said { outcome_clauses(on) } else { Vec::new() };
@@ -250,7 +250,7 @@ pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
     let mut said = Map::new();
     let mut say = |key: &str, value: Value| drop(said.insert(key.to_owned(), value));
     say("id", json!(node.id.value));
-    say("kind", json!(node.kind.value.word()));
+    say("kind", json!(node.kind.value.as_str()));
     say("title", json!(node.title()));
     for (key, value) in node.attributes.iter() {
         match key {
@@ -272,7 +272,7 @@ fn edge_json(edge: &EdgeTree) -> Value {
     let mut say = |key: &str, value: Value| drop(said.insert(key.to_owned(), value));
     say("from", json!(edge.from.value));
     say("to", json!(edge.to.value));
-    say("on", json!(edge.on.value.word()));
+    say("on", json!(edge.on.value.as_str()));
     if let Some(condition) = edge.condition.as_ref().filter(|_| !edge.is_plain()) {
         say("when", json!(condition.value.to_string()));
     }
@@ -296,7 +296,7 @@ pub fn edge_words(edge: &EdgeTree) -> String {
     let condition = edge.condition.as_ref().map(|condition| condition.value.to_string()).unwrap_or_default();
     let on = match (edge.on.value, condition.is_empty()) {
         (On::Success, _) | (On::Always, false) => "",
-        (on, _) => on.word(),
+        (on, _) => on.as_str(),
     };
     let label = edge.label.as_ref().map_or("", |label| label.value.as_str());
     let anew = if edge.loop_restart { "begins anew" } else { "" };
@@ -387,8 +387,11 @@ pub fn to_ascii_at(workflow: &Workflow, stages: &Stages) -> String {
     for at in workflow.walk() {
         let node = &workflow.nodes[at];
         let kind = node.kind.value;
-        let kind =
-            if kind == Kind::Task { String::new() } else { format!(" ({})", kind.word().replace('_', "-")) };
+        let kind = if kind == Kind::Task {
+            String::new()
+        } else {
+            format!(" ({})", kind.as_str().replace('_', "-"))
+        };
         let title = if node.title() == node.id.value {
             String::new()
         } else {

@@ -26,7 +26,7 @@ impl FoundOutput {
     fn file_name(&self) -> String {
         let run = file_name_of(&self.run);
         let (step, attempt) = (self.attempt.step.number, self.attempt.attempt);
-        format!("{run}-step-{step}-attempt-{attempt}-{}.txt", self.output.word())
+        format!("{run}-step-{step}-attempt-{attempt}-{}.txt", self.output.as_str())
     }
 }
 

@@ -91,7 +91,7 @@ impl Session {
 
     /// Returns what pages say of their reader.
     pub(super) fn reader(&self) -> Reader<'_> {
-        Reader { name: &self.name, scope: self.token.scope.word(), form: &self.form }
+        Reader { name: &self.name, scope: self.token.scope.as_str(), form: &self.form }
     }
 
     /// Returns what a form carries, for somebody who may decide.

@@ -21,7 +21,7 @@ pub enum Verb {
 
 impl Verb {
     /// Returns its word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Verb::Get => "GET",
             Verb::Post => "POST",

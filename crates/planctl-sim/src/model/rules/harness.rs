@@ -230,7 +230,7 @@ impl Model {
             "tampered" => RehearsalResult::Tampered,
             _ => RehearsalResult::Red,
         };
-        self.tell(format!("rehearsed {node} {}", showed.word()));
+        self.tell(format!("rehearsed {node} {}", showed.as_str()));
         let known = Before::Showed(contract.digest, showed);
         self.journal.push(Entry::Before { node: node.clone(), known });
         if self.awaits_rehearsal(node) {

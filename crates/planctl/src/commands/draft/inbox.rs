@@ -129,7 +129,7 @@ fn show_command(ask: u64) -> String {
 
 /// Goes on with the answer that a prompt got, or says why not.
 fn heard(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
-    if answer.answer == Answer::Approve.word() {
+    if answer.answer == Answer::Approve.as_str() {
         return Ok(());
     }
     let by = show::safe(&answer.by);

@@ -81,7 +81,7 @@ fn outcome_of_state(state: StepState) -> Option<Went> {
 pub(super) async fn stats(database: &DraftDatabase<'_>) -> Answer {
     let context = database.context();
     let history = update_history(database).await?;
-    let strategies = history.by_source().into_iter().map(|(source, tally)| tallied(source.word(), tally));
+    let strategies = history.by_source().into_iter().map(|(source, tally)| tallied(source.as_str(), tally));
     let types = history.by_type();
     let view = GoalStatsView {
         strategies: strategies.collect(),

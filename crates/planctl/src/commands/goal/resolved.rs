@@ -47,7 +47,7 @@ pub(super) fn view(
                 id: ask.id.clone(),
                 intent: intent.clone(),
                 ask: numbers.get(&ask.id).copied(),
-                kind: ask.kind.word().to_owned(),
+                kind: ask.kind.as_str().to_owned(),
                 text: ask.text.clone(),
                 options: ask.options.clone(),
             })
@@ -80,7 +80,7 @@ fn findings(verified: &Verified) -> Vec<GoalFindingView> {
 
 fn tried(tried: &planctl_planner::Tried) -> GoalTriedView {
     GoalTriedView {
-        strategy: tried.source.word().to_owned(),
+        strategy: tried.source.as_str().to_owned(),
         why: tried.why.clone(),
         candidates: tried
             .candidates
@@ -132,7 +132,7 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
         kind: kind.to_owned(),
         words,
         capability: call.map(|call| call.capability.id()),
-        source: found.map(|(source, _)| source.word().to_owned()),
+        source: found.map(|(source, _)| source.as_str().to_owned()),
         score: found.map(|(_, score)| score),
         effects: call.and_then(|call| Some(call.capability.effects.as_ref()?.iter().cloned().collect())),
         arguments: arguments.collect(),

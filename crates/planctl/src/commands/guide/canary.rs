@@ -59,8 +59,8 @@ pub fn answer_hook(seen: &Path, event: SessionEvent) -> Reply {
     let before = fs::read_to_string(seen).unwrap_or_default();
     let noted = fs::File::options().create(true).append(true).open(seen);
     // A call that can't be noted is one that the doctor does not find, and says so.
-    drop(noted.and_then(|mut file| writeln!(file, "{}", event.word())));
-    let is_first = !before.lines().any(|line| line == event.word());
+    drop(noted.and_then(|mut file| writeln!(file, "{}", event.as_str())));
+    let is_first = !before.lines().any(|line| line == event.as_str());
     match event {
         SessionEvent::Tool if is_first => Reply::Refuse(REFUSED.to_owned()),
         SessionEvent::Stop if is_first => Reply::SendBack(SENT_BACK.to_owned()),
@@ -93,7 +93,7 @@ pub struct Flight {
 impl Flight {
     /// Says whether it called its hook at an event.
     pub fn has_called(&self, event: SessionEvent) -> bool {
-        self.called.iter().any(|word| word == event.word())
+        self.called.iter().any(|word| word == event.as_str())
     }
 
     /// Returns the events of the session at which it called no hook.

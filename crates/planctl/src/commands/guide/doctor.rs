@@ -32,7 +32,7 @@ pub async fn run(context: &Context, flies: bool) -> Answer {
     let mut checks = Vec::new();
     for agent in AGENTS {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_installed = find_program(OsStr::new(agent.word()), &path).is_some();
+        let is_installed = find_program(OsStr::new(agent.as_str()), &path).is_some();
         let files = install::hooked_files(context, agent)?;
         if is_installed || !files.is_empty() {
             let found = checked(context, agent, &files).await?;
@@ -59,7 +59,7 @@ async fn checked(
     agent: SessionAgent,
     files: &[PathBuf],
 ) -> Result<Vec<HealthView>, Failure> {
-    let word = agent.word();
+    let word = agent.as_str();
     let Some(file) = files.first() else {
         let help = Some(format!("planctl guide install {word}"));
         return Ok(vec![check(agent, Health::Problem, "has no hooks of planctl here".to_owned(), help)]);
@@ -110,7 +110,7 @@ async fn checked(
 
 /// Starts the agent once, with a model that planctl plays, and says what came of it.
 async fn check_by_start(context: &Context, agent: SessionAgent) -> HealthView {
-    let word = agent.word();
+    let word = agent.as_str();
     let flight = match canary::start_agent(context, agent).await {
         Ok(flight) => flight,
         Err(why) => return check(agent, Health::Warning, format!("could not be started: {why}"), None),
@@ -156,7 +156,7 @@ async fn check_by_start(context: &Context, agent: SessionAgent) -> HealthView {
 }
 
 fn check(agent: SessionAgent, health: Health, found: String, help: Option<String>) -> HealthView {
-    HealthView { check: agent.word().to_owned(), health, found, help }
+    HealthView { check: agent.as_str().to_owned(), health, found, help }
 }
 
 fn way_out(agent: SessionAgent) -> &'static str {

@@ -95,7 +95,7 @@ fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Re
         return Err(Reply::to_unread(event, &message));
     }
     // Where it can't be noted, the hook before each tool still refuses.
-    drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
+    drop(planctl_harness::note_session_agent(&state_dir, agent.as_str()));
     Ok((Hook { input, state_dir, workspace, told: RefCell::default() }, guidance))
 }
 

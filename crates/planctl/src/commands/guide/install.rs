@@ -32,8 +32,8 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
         return of_claude(context, wanted);
     }
     if wanted.plugin {
-        let message = format!("{} has no plugins of this kind", wanted.agent.word());
-        return Err(Failure::usage(message).next(format!("planctl guide install {}", wanted.agent.word())));
+        let message = format!("{} has no plugins of this kind", wanted.agent.as_str());
+        return Err(Failure::usage(message).next(format!("planctl guide install {}", wanted.agent.as_str())));
     }
     let file = settings_of(context, wanted.agent, wanted.user)?;
     let shown = show::safe(&file.display().to_string());
@@ -182,7 +182,7 @@ pub fn seconds_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Opti
 
 /// The words by which planctl knows its own hooks.
 fn words_of(agent: SessionAgent, event: SessionEvent) -> String {
-    format!("hook {} {}", agent.word(), event.word())
+    format!("hook {} {}", agent.as_str(), event.as_str())
 }
 
 fn settings_of(context: &Context, agent: SessionAgent, is_user: bool) -> Result<PathBuf, Failure> {

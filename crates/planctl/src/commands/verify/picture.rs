@@ -39,8 +39,8 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         context: verification.workflow.attributes.goal.text().map(|goal| goal.value.clone()),
         priority: planctl_lang::priority_word(graph.priority()).to_owned(),
         workspace: context.workspace().display().to_string(),
-        mode: config.workspace.mode.word().to_owned(),
-        git: config.workspace.git.word().to_owned(),
+        mode: config.workspace.mode.as_str().to_owned(),
+        git: config.workspace.git.as_str().to_owned(),
         budget: graph.budget().into(),
         ask_deadlines: ask_deadlines(graph),
         steps: graph
@@ -137,7 +137,7 @@ fn step_view(
         judged_by: node.gated().map(|gated| judges_of(baseline, &gated)).unwrap_or_default(),
         may_change: task.may_change.iter().cloned().collect(),
         on_fail: on_fail(graph, node, task),
-        red_first: task.contract.rehearsal_mode().word().to_owned(),
+        red_first: task.contract.rehearsal_mode().as_str().to_owned(),
         timeout_seconds: task.work_timeout.as_secs_f64(),
         defaults: step_defaults(shown, task),
     }

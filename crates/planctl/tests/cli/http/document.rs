@@ -16,7 +16,7 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(planctl_server::http::openapi);
 /// Holds a request and its answer against the document; returns the route, `GET /v1/runs/{run}`, where it has one.
 pub fn check(method: &str, path: &str, ask: &Ask<'_>, reply: &Reply) -> Option<String> {
     let (bare, query) = path.split_once('?').unwrap_or((path, ""));
-    let route = ROUTES.iter().find(|route| route.verb.word() == method && fits(route.path, bare))?;
+    let route = ROUTES.iter().find(|route| route.verb.as_str() == method && fits(route.path, bare))?;
     let name = format!("{method} {}", route.path);
     let operation = &DOCUMENT["paths"][route.path][method.to_lowercase()];
     let is_good = reply.status < 300;
@@ -357,7 +357,7 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     let again = json!({ "digest": known["digest"], "again": true });
     walk.post(&format!("/v1/plans/{}/run", known["id"]), again);
 
-    let routes = ROUTES.iter().map(|route| format!("{} {}", route.verb.word(), route.path));
+    let routes = ROUTES.iter().map(|route| format!("{} {}", route.verb.as_str(), route.path));
     let missing: BTreeSet<String> = routes.filter(|route| !walk.house.has_called(route)).collect();
     assert!(missing.is_empty(), "nobody called {missing:#?}");
 }

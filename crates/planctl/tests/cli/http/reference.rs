@@ -22,9 +22,9 @@ fn routes() -> String {
         let decides = if route.is_decision { " †" } else { "" };
         text.push_str(&format!(
             "| `{} {}{query}` | {}{decides} | {key} | {} |\n",
-            route.verb.word(),
+            route.verb.as_str(),
             route.path,
-            route.needs.word(),
+            route.needs.as_str(),
             route.summary
         ));
     }

@@ -285,8 +285,8 @@ fn the_openapi_document_tells_of_every_route_and_every_problem_has_its_code() {
     let document = house.network("GET", "/v1/openapi.json", &Ask::default()).json();
     assert_eq!(document["openapi"], "3.1.0");
     for route in ROUTES {
-        let operation = &document["paths"][route.path][route.verb.word().to_lowercase()];
-        assert_eq!(operation["x-planctl-scope"], route.needs.word(), "{}", route.path);
+        let operation = &document["paths"][route.path][route.verb.as_str().to_lowercase()];
+        assert_eq!(operation["x-planctl-scope"], route.needs.as_str(), "{}", route.path);
     }
     // Every reference leads somewhere.
     let text = document.to_string();

@@ -91,7 +91,7 @@ fn hook_settings_of(file: &str, text: &str, agent: SessionAgent) -> String {
 }
 
 fn is_own(hook: &Value, agent: SessionAgent) -> bool {
-    hook["command"].as_str().is_some_and(|command| command.contains(&format!(" hook {} ", agent.word())))
+    hook["command"].as_str().is_some_and(|command| command.contains(&format!(" hook {} ", agent.as_str())))
 }
 
 fn value_of(text: &str) -> Value {
