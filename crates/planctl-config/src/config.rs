@@ -310,7 +310,7 @@ impl Config {
         let of_models = self.models.values().map(|model| model.model.clone());
         let unset = of_roles.chain(of_models).filter(|model| !self.prices.contains_key(model));
         unset
-            .filter_map(|model| Some((Price::known(&model)?, model)))
+            .filter_map(|model| Some((Price::price_of(&model)?, model)))
             .map(|(price, model)| (model, price))
             .collect()
     }

@@ -113,7 +113,7 @@ pub fn places(sources: &Sources<'_>) -> Result<Vec<CandidateFile>, ConfigError> 
         places.push(CandidateFile { path, of: FileOwner::Named, is_there });
     } else if let Some((path, text)) = find_upward(sources.workspace)? {
         let dir = path.parent().unwrap_or(Path::new("/"));
-        let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
+        let standing = Trust::load(sources.state_dir)?.trust_of(dir, &sha256(text.as_bytes()));
         places.push(CandidateFile { path, of: FileOwner::Project(standing), is_there: true });
     }
     Ok(places)
@@ -275,7 +275,7 @@ fn project_layer(
     };
     let mut layer = read::layer(&path, &text)?;
     let dir = path.parent().unwrap_or(Path::new("/"));
-    let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
+    let standing = Trust::load(sources.state_dir)?.trust_of(dir, &sha256(text.as_bytes()));
     files.push(path.clone());
     let why = match standing {
         Standing::Trusted => {
@@ -297,7 +297,7 @@ fn is_of_nobody_trusted(sources: &Sources<'_>) -> Result<bool, ConfigError> {
     }
     let Some((path, text)) = find_upward(sources.workspace)? else { return Ok(false) };
     let dir = path.parent().unwrap_or(Path::new("/"));
-    Ok(Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes())) != Standing::Trusted)
+    Ok(Trust::load(sources.state_dir)?.trust_of(dir, &sha256(text.as_bytes())) != Standing::Trusted)
 }
 
 fn find_upward(workspace: &Path) -> Result<Option<(PathBuf, String)>, ConfigError> {
@@ -347,7 +347,7 @@ fn isolation_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
     let text = value.to_string_lossy();
     let isolation = crate::config::Isolation::parse(&text)
         .ok_or_else(|| ConfigError::Value { name: NAME, what: crate::config::Isolation::expected(&text) })?;
-    let origins = Origins::of_key(&["isolation"], Origin::Variable(NAME));
+    let origins = Origins::single(&["isolation"], Origin::Variable(NAME));
     Ok(Layer { isolation: Some(isolation), origins, ..Layer::default() })
 }
 
@@ -364,7 +364,7 @@ fn flags(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
         .database_url
         .map_or(Ok(Layer::default()), |value| database(value, "--database-url", Origin::Flag))?;
     let Some(mode) = sources.workspace_mode else { return Ok(database) };
-    let origins = Origins::of_key(&["workspace", "mode"], Origin::Flag("--workspace"));
+    let origins = Origins::single(&["workspace", "mode"], Origin::Flag("--workspace"));
     Ok(Layer { workspace_mode: Some(mode), origins, ..Layer::default() }.layered_over(database))
 }
 
@@ -374,6 +374,6 @@ fn database(
     origin: fn(&'static str) -> Origin,
 ) -> Result<Layer, ConfigError> {
     let url = DatabaseUrl::parse(value).map_err(|what| ConfigError::Value { name, what })?;
-    let origins = Origins::of_key(&["database", "url"], origin(name));
+    let origins = Origins::single(&["database", "url"], origin(name));
     Ok(Layer { database: Some(url), origins, ..Layer::default() })
 }

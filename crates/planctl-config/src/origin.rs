@@ -20,7 +20,7 @@ impl Key {
     }
 
     /// Returns the key's own words as a file writes them, dotted and quoted where they have to be.
-    pub fn written(words: &[String]) -> String {
+    pub fn write_path(words: &[String]) -> String {
         let bare = |word: &str| {
             !word.is_empty()
                 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
@@ -37,7 +37,7 @@ impl Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Key::written(&self.0))
+        f.write_str(&Key::write_path(&self.0))
     }
 }
 
@@ -77,7 +77,7 @@ pub struct Origins(BTreeMap<Key, Origin>);
 
 impl Origins {
     /// Makes the origins of a source with one key.
-    pub(crate) fn of_key(words: &[&str], origin: Origin) -> Origins {
+    pub(crate) fn single(words: &[&str], origin: Origin) -> Origins {
         Origins(BTreeMap::from([(Key::of(words), origin)]))
     }
 
@@ -121,22 +121,23 @@ impl Origins {
     fn replaces(&self, key: &Key) -> bool {
         let words: Vec<&str> = key.0.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["roles", role, "env", ..] => self.has(&["roles", role, "env"]),
+            ["roles", role, "env", ..] => self.contains_key(&["roles", role, "env"]),
             ["roles", role, "permissions" | "allow"] => {
-                self.has(&["roles", role, "permissions"]) || self.has(&["roles", role, "allow"])
+                self.contains_key(&["roles", role, "permissions"])
+                    || self.contains_key(&["roles", role, "allow"])
             }
             ["roles", role, "effects", _, name] => ["allow", "deny"]
                 .iter()
                 .any(|list| self.0.contains_key(&Key::of(&["roles", role, "effects", list, name]))),
-            ["prices", model, ..] => self.has(&["prices", model]),
-            ["approval", policy, ..] => self.has(&["approval", policy]),
-            ["asks", rule, ..] => self.has(&["asks", rule]),
-            ["servers", server, ..] => self.has(&["servers", server]),
+            ["prices", model, ..] => self.contains_key(&["prices", model]),
+            ["approval", policy, ..] => self.contains_key(&["approval", policy]),
+            ["asks", rule, ..] => self.contains_key(&["asks", rule]),
+            ["servers", server, ..] => self.contains_key(&["servers", server]),
             _ => self.0.contains_key(key),
         }
     }
 
-    fn has(&self, words: &[&str]) -> bool {
+    fn contains_key(&self, words: &[&str]) -> bool {
         let prefix = Key::of(words);
         self.0.range(&prefix..).next().is_some_and(|(key, _)| key.begins_with(&prefix.0))
     }

@@ -102,7 +102,7 @@ impl ApprovalPolicy {
     }
 
     fn refuse_budget(&self, plan: Budget, refusals: &mut Vec<String>) {
-        for ((name, most), (_, limit)) in parts(self.budget).into_iter().zip(parts(plan)) {
+        for ((name, most), (_, limit)) in split_budget(self.budget).into_iter().zip(split_budget(plan)) {
             if most == Budget::default() {
                 continue;
             }
@@ -165,7 +165,7 @@ fn command_of(node: &Node) -> Option<&str> {
 }
 
 /// Returns each part of a budget by itself.
-fn parts(budget: Budget) -> [(&'static str, Budget); 3] {
+fn split_budget(budget: Budget) -> [(&'static str, Budget); 3] {
     let none = Budget::default();
     [
         ("tokens", Budget { tokens: budget.tokens, ..none }),

@@ -39,11 +39,11 @@ impl Price {
     /// Returns the price of a model: the one that is set, else the one that planctl knows. A release of a model that is named by
     /// its date costs what the model does.
     pub fn of(prices: &BTreeMap<String, Price>, model: &str) -> Option<Price> {
-        prices.get(model).copied().or_else(|| Price::known(model))
+        prices.get(model).copied().or_else(|| Price::price_of(model))
     }
 
     /// Returns the price of a model that planctl knows by itself.
-    pub fn known(model: &str) -> Option<Price> {
+    pub fn price_of(model: &str) -> Option<Price> {
         let (_, thousandths) = KNOWN.iter().find(|(name, _)| *name == without_date(model))?;
         let [input, cached, output] = thousandths.map(|thousandth| thousandth * 1_000);
         Some(Price { input, cached, output })
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn p73_a_price_that_is_set_goes_before_the_one_that_is_known_and_a_release_costs_what_its_model_does() {
-        let known = Price::known("gpt-5").unwrap();
+        let known = Price::price_of("gpt-5").unwrap();
         assert_eq!((known.input, known.cached, known.output), (1_250_000, 125_000, 10_000_000));
         let own = Price { input: 1, cached: 1, output: 1 };
         let prices = BTreeMap::from([("gpt-5".to_owned(), own)]);
@@ -83,7 +83,7 @@ mod tests {
         for other in
             ["gpt-5-pro", "gpt-5-", "-2025-08-07", "gpt-5-2025-08", "gpt-5-20250x07", "é-20250107", ""]
         {
-            assert_eq!(Price::known(other), None, "{other}");
+            assert_eq!(Price::price_of(other), None, "{other}");
         }
         let mut usage = planctl_engine::Usage {
             input_tokens: 1_000_000,

@@ -217,9 +217,11 @@ impl Reader<'_> {
             match key.get_ref().as_ref() {
                 "mode" => {
                     layer.workspace_mode =
-                        self.word(value, "mode", &WorkspaceMode::ALL, |mode| mode.as_str());
+                        self.read_word(value, "mode", &WorkspaceMode::ALL, |mode| mode.as_str());
                 }
-                "git" => layer.workspace_git = self.word(value, "git", &Commits::ALL, |git| git.as_str()),
+                "git" => {
+                    layer.workspace_git = self.read_word(value, "git", &Commits::ALL, |git| git.as_str())
+                }
                 other => self.unknown(key.span(), other, ["mode", "git"]),
             }
         }
@@ -261,11 +263,11 @@ impl Reader<'_> {
     }
 
     fn red_first(&mut self, value: &Value<'_>) -> Option<RedFirst> {
-        self.word(value, "red_first", &RedFirst::ALL, |policy| policy.as_str())
+        self.read_word(value, "red_first", &RedFirst::ALL, |policy| policy.as_str())
     }
 
     /// Reads one of a few words.
-    fn word<T: Copy>(
+    fn read_word<T: Copy>(
         &mut self,
         value: &Value<'_>,
         key: &str,
@@ -343,7 +345,8 @@ impl Reader<'_> {
         for (key, value) in self.table(value, "terminal") {
             match key.get_ref().as_ref() {
                 "call" => {
-                    layer.terminal_call = self.word(value, "call", &TerminalCall::ALL, |word| word.as_str());
+                    layer.terminal_call =
+                        self.read_word(value, "call", &TerminalCall::ALL, |word| word.as_str());
                 }
                 other => self.unknown(key.span(), other, ["call"]),
             }
@@ -356,7 +359,7 @@ impl Reader<'_> {
                 "endpoint" => layer.trace_endpoint = self.web_address(value),
                 "protocol" => {
                     layer.trace_protocol =
-                        self.word(value, "protocol", &TraceProtocol::ALL, |word| word.as_str());
+                        self.read_word(value, "protocol", &TraceProtocol::ALL, |word| word.as_str());
                 }
                 "service" => layer.trace_service = self.string(value).map(str::to_owned),
                 other => self.unknown(key.span(), other, ["endpoint", "protocol", "service"]),

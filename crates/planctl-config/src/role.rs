@@ -160,7 +160,7 @@ impl Agent {
     }
 
     /// Returns what a person is shown: the command itself, or the agent with its arguments.
-    pub fn shown(&self) -> String {
+    pub fn display_command(&self) -> String {
         match self {
             Agent::Exec(command) => command.clone(),
             Agent::Known { .. } => self.to_string(),

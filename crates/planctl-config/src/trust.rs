@@ -56,7 +56,7 @@ impl Trust {
             .map_err(|error| ConfigError::TrustDamaged { path, what: error.to_string() })
     }
 
-    pub(crate) fn standing(&self, dir: &Path, digest: &Digest) -> Standing {
+    pub(crate) fn trust_of(&self, dir: &Path, digest: &Digest) -> Standing {
         match self.trusted.iter().find(|entry| entry.dir == dir) {
             Some(entry) if entry.digest == *digest => Standing::Trusted,
             Some(_) => Standing::Changed,

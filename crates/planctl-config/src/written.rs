@@ -63,7 +63,7 @@ impl EntryWriter<'_> {
             self.price(model, *price);
         }
         for (model, price) in config.known_prices() {
-            self.known_price(&model, price);
+            self.add_known_price(&model, price);
         }
         for (name, policy) in &config.approval {
             self.policy(name, policy);
@@ -272,7 +272,7 @@ impl EntryWriter<'_> {
         }
     }
 
-    fn known_price(&mut self, model: &str, price: Price) {
+    fn add_known_price(&mut self, model: &str, price: Price) {
         for (name, micro) in [("input", price.input), ("cached", price.cached), ("output", price.output)] {
             let (key, value) = (Key::of(&["prices", model, name]), json!(micro as f64 / 1e6));
             self.entries.push(Entry { key, table: 2, value, origins: vec![Origin::PriceTable] });

@@ -45,13 +45,13 @@ impl Cursor<'_> {
     fn items(&self, roles: &BTreeSet<String>) -> Vec<lsp::CompletionItem> {
         let tree = &self.reading.tree;
         if tree.frontmatter.span.is_some_and(|span| span.start < self.offset && self.offset < span.end) {
-            return self.in_frontmatter();
+            return self.complete_frontmatter();
         }
         if self.is_in_fence() {
             return Vec::new();
         }
         if let Some(typed) = self.before.trim_start().strip_prefix("- ").map(str::trim_start) {
-            return self.in_list(typed);
+            return self.complete_list(typed);
         }
         if let Some((name, typed)) = self.field_before() {
             return self.values(&name, typed, roles);
@@ -73,7 +73,7 @@ impl Cursor<'_> {
         above.lines().filter(is_fence).count() % 2 == 1
     }
 
-    fn in_frontmatter(&self) -> Vec<lsp::CompletionItem> {
+    fn complete_frontmatter(&self) -> Vec<lsp::CompletionItem> {
         let Some((key, typed)) = self.before.split_once(':') else {
             let items = fields::FRONTMATTER.iter().map(|help| {
                 self.item(help.label, &format!("{}: ", help.label), self.before.trim_start(), Some(help))
@@ -85,7 +85,7 @@ impl Cursor<'_> {
         values.iter().map(|value| self.item(value, value, typed.trim_start(), None)).collect()
     }
 
-    fn in_list(&self, typed: &str) -> Vec<lsp::CompletionItem> {
+    fn complete_list(&self, typed: &str) -> Vec<lsp::CompletionItem> {
         let Some((kind, typed_path)) = typed.split_once(':') else {
             return ["file:", "topic:"].iter().map(|kind| self.item(kind, kind, typed, None)).collect();
         };

@@ -134,7 +134,8 @@ impl Trial {
             Ending::NotRun => ("not run".to_owned(), None),
         };
         let seconds = evidence.duration.as_secs_f64();
-        let line = format!("step {}: the contract {} ({ending}, {seconds:.1} s)", self.step, words(verdict));
+        let line =
+            format!("step {}: the contract {} ({ending}, {seconds:.1} s)", self.step, verdict_words(verdict));
         let (stdout, stderr) = (&evidence.stdout.tail, &evidence.stderr.tail);
         let mut log = format!("{line}\n$ {}", self.contract.command.trim_end());
         for (name, tail) in [("standard output", stdout), ("standard error", stderr)] {
@@ -159,7 +160,7 @@ impl Trial {
     }
 }
 
-fn words(verdict: Verdict) -> &'static str {
+fn verdict_words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Passed => "passes",
         Verdict::Failed => "fails",

@@ -41,7 +41,7 @@ fn diagnostic(document: &Document, places: &Places<'_>, found: &Diagnostic) -> l
         code: Some(lsp::Code::String(found.code.as_str().to_owned())),
         code_description: None,
         source: Some("planctl".to_owned()),
-        message: words(found).into(),
+        message: describe(found).into(),
         tags: is_needless.then(|| vec![lsp::DiagnosticTag::Unnecessary]),
         related_information: (!others.is_empty()).then_some(others),
         data: None,
@@ -49,7 +49,7 @@ fn diagnostic(document: &Document, places: &Places<'_>, found: &Diagnostic) -> l
 }
 
 /// Says a finding in words: what is wrong, what stands there, what else there is to know, what to do.
-pub fn words(found: &Diagnostic) -> String {
+pub fn describe(found: &Diagnostic) -> String {
     let mut text = found.message.clone();
     let label = found.spans.first().map(|label| label.text.as_str()).filter(|label| !label.is_empty());
     text.extend(label.map(|label| format!(": {label}")));

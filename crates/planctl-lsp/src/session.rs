@@ -365,7 +365,7 @@ impl<'a> Session<'a> {
 
     fn read_unguarded(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
         match method {
-            "textDocument/hover" => self.of_plan(params, |document, params: lsp::HoverParams| {
+            "textDocument/hover" => self.answer_about_plan(params, |document, params: lsp::HoverParams| {
                 hover::hover(document, params.text_document_position_params.position)
             }),
             "textDocument/completion" => {
@@ -373,37 +373,41 @@ impl<'a> Session<'a> {
                 let workspace = self.documents.get(uri).map(|document| document.workspace.clone());
                 let config = workspace.map(|workspace| self.config(&workspace)).unwrap_or_default();
                 let roles = config.roles.keys().map(|role| role.as_str().to_owned()).collect();
-                self.of_plan(params, |document, params: lsp::CompletionParams| {
+                self.answer_about_plan(params, |document, params: lsp::CompletionParams| {
                     completion::complete(document, params.text_document_position_params.position, &roles)
                 })
             }
-            "textDocument/definition" => self.of_plan(params, |document, params: lsp::DefinitionParams| {
-                places::definition(document, params.text_document_position_params.position)
-            }),
+            "textDocument/definition" => {
+                self.answer_about_plan(params, |document, params: lsp::DefinitionParams| {
+                    places::definition(document, params.text_document_position_params.position)
+                })
+            }
             "textDocument/documentLink" => {
-                self.of_plan(params, |document, _: lsp::DocumentLinkParams| places::links(document))
+                self.answer_about_plan(params, |document, _: lsp::DocumentLinkParams| places::links(document))
             }
-            "textDocument/documentSymbol" => {
-                self.of_plan(params, |document, _: lsp::DocumentSymbolParams| outline::symbols(document))
-            }
-            "textDocument/foldingRange" => {
-                self.of_plan(params, |document, _: lsp::FoldingRangeParams| outline::folds(document))
-            }
-            "textDocument/formatting" => {
-                self.of_plan(params, |document, _: lsp::DocumentFormattingParams| findings::format(document))
-            }
+            "textDocument/documentSymbol" => self
+                .answer_about_plan(params, |document, _: lsp::DocumentSymbolParams| {
+                    outline::symbols(document)
+                }),
+            "textDocument/foldingRange" => self
+                .answer_about_plan(params, |document, _: lsp::FoldingRangeParams| outline::folds(document)),
+            "textDocument/formatting" => self
+                .answer_about_plan(params, |document, _: lsp::DocumentFormattingParams| {
+                    findings::format(document)
+                }),
             "textDocument/codeLens" => {
-                self.of_plan(params, |document, _: lsp::CodeLensParams| outline::lenses(document))
+                self.answer_about_plan(params, |document, _: lsp::CodeLensParams| outline::lenses(document))
             }
-            "textDocument/codeAction" => self.of_plan(params, |document, params: lsp::CodeActionParams| {
-                findings::actions(document, &params)
-            }),
+            "textDocument/codeAction" => self
+                .answer_about_plan(params, |document, params: lsp::CodeActionParams| {
+                    findings::actions(document, &params)
+                }),
             other => Err(Refusal::new(Refusal::METHOD_NOT_FOUND, format!("planctl does not know `{other}`"))),
         }
     }
 
     /// Answers about an open plan; about any other markdown file there is nothing to say.
-    fn of_plan<P: DeserializeOwned, R: Serialize>(
+    fn answer_about_plan<P: DeserializeOwned, R: Serialize>(
         &self,
         params: Value,
         answer: impl FnOnce(&Document, P) -> R,

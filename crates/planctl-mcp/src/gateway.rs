@@ -31,7 +31,7 @@ impl ApiCall {
 
     /// Adds a parameter to the query, where there is a value for it.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: Option<impl ToString>) -> ApiCall {
+    pub fn with_query(mut self, name: &'static str, value: Option<impl ToString>) -> ApiCall {
         self.query.extend(value.map(|value| (name, value.to_string())));
         self
     }

@@ -61,11 +61,12 @@ pub async fn read(gateway: &impl ApiGateway, uri: &str) -> Result<ResourceConten
     }
     if uri == PLANS || uri == RUNS {
         let path = if uri == PLANS { "/v1/plans" } else { "/v1/runs" };
-        let call = ApiCall::get(path).with("workspace", here).with("limit", Some(NEWEST));
+        let call = ApiCall::get(path).with_query("workspace", here).with_query("limit", Some(NEWEST));
         return Ok(contents(JSON, text_of(&gateway.call(call).await?)));
     }
     if let Some(run) = of(RUNS) {
-        let call = ApiCall::get(format!("/v1/runs/{}", segment(&decoded(run)?))).with("workspace", here);
+        let call =
+            ApiCall::get(format!("/v1/runs/{}", segment(&decoded(run)?))).with_query("workspace", here);
         return Ok(contents(JSON, text_of(&gateway.call(call).await?)));
     }
     let Some(plan) = of(PLANS) else {
@@ -79,12 +80,12 @@ const NEWEST: usize = 100;
 
 async fn plan_text(gateway: &impl ApiGateway, plan: &str) -> Result<String, Refused> {
     let (path, here) = (format!("/v1/plans/{}/revisions", segment(plan)), gateway.workspace());
-    let newest = ApiCall::get(&path).with("workspace", here.clone()).with("limit", Some(1));
+    let newest = ApiCall::get(&path).with_query("workspace", here.clone()).with_query("limit", Some(1));
     let list: RevisionList = read_as(gateway.call(newest).await?)?;
     let Some(newest) = list.revisions.first() else {
         return Err(Refused::new("not_found", format!("no text of the plan {plan} is kept")));
     };
-    let call = ApiCall::get(format!("{path}/{}", newest.digest)).with("workspace", here);
+    let call = ApiCall::get(format!("{path}/{}", newest.digest)).with_query("workspace", here);
     let page: RevisionPage = read_as(gateway.call(call).await?)?;
     Ok(page.source)
 }

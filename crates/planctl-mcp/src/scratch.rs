@@ -29,7 +29,7 @@ pub enum Scratch {
 
 impl Scratch {
     /// Begins the session of a process.
-    pub fn own() -> Scratch {
+    pub fn for_this_process() -> Scratch {
         Scratch::Own(Arc::default())
     }
 

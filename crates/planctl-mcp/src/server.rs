@@ -105,18 +105,18 @@ impl<D: ApiGateway> Server<D> {
         let workspace = self.gateway.workspace().or(given.workspace);
         let call = match &given.run {
             Some(run) => ApiCall::get(format!("/v1/runs/{}", resources::segment(run))),
-            None => ApiCall::get("/v1/runs").with("limit", Some(ENTRIES)),
+            None => ApiCall::get("/v1/runs").with_query("limit", Some(ENTRIES)),
         };
-        self.content(call.with("workspace", workspace)).await
+        self.content(call.with_query("workspace", workspace)).await
     }
 
     async fn logs(&self, given: RunLogs) -> Result<Value, Refused> {
         let call = ApiCall::get(format!("/v1/runs/{}/logs", resources::segment(&given.run)))
-            .with("workspace", self.gateway.workspace().or(given.workspace))
-            .with("step", given.step)
-            .with("attempt", given.attempt)
-            .with("cursor", given.cursor)
-            .with("limit", Some(ENTRIES));
+            .with_query("workspace", self.gateway.workspace().or(given.workspace))
+            .with_query("step", given.step)
+            .with_query("attempt", given.attempt)
+            .with_query("cursor", given.cursor)
+            .with_query("limit", Some(ENTRIES));
         self.content(call).await
     }
 
@@ -127,7 +127,7 @@ impl<D: ApiGateway> Server<D> {
         }
         let wait = given.wait_seconds.min(WAIT_SECONDS_MAX);
         let claimed =
-            self.gateway.call(ApiCall::post("/v1/items/claim", body).with("wait", Some(wait))).await?;
+            self.gateway.call(ApiCall::post("/v1/items/claim", body).with_query("wait", Some(wait))).await?;
         Ok(json!({ "claimed": claimed }))
     }
 

@@ -25,7 +25,7 @@ impl Tokens {
     }
 
     /// Returns the sum of what was read and written.
-    pub fn all(&self) -> u64 {
+    pub fn sum(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
@@ -107,7 +107,7 @@ impl Spending {
     }
 
     /// Returns these and the calls without an answer together.
-    pub fn with(mut self, unanswered: &Unanswered) -> Spending {
+    pub fn plus_unanswered(mut self, unanswered: &Unanswered) -> Spending {
         for most in &unanswered.0 {
             self.lost = self.lost.saturating_add(1);
             self.count(most.tokens.unwrap_or_default(), most.micro_usd);
@@ -137,6 +137,6 @@ impl Spending {
 
     /// Returns the sum of what was read and written.
     pub fn all_tokens(&self) -> u64 {
-        self.tokens.all()
+        self.tokens.sum()
     }
 }

@@ -240,7 +240,7 @@ impl Conversation {
     }
 
     /// Returns the requirements that a person took out.
-    pub fn without(&self) -> &BTreeSet<String> {
+    pub fn removed_requirements(&self) -> &BTreeSet<String> {
         &self.without
     }
 
@@ -285,7 +285,7 @@ impl Conversation {
                 spent.add(answer.tokens, answer.micro_usd);
             }
         }
-        spent.with(&self.unanswered)
+        spent.plus_unanswered(&self.unanswered)
     }
 
     /// Says what has to happen next. It changes nothing: asked again it says the same.

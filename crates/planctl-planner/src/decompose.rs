@@ -127,11 +127,11 @@ impl Breakdown {
         for answer in &self.answers {
             spent.add(answer.tokens, answer.micro_usd);
         }
-        spent.with(&self.unanswered)
+        spent.plus_unanswered(&self.unanswered)
     }
 
     /// Hears the writer's answer.
-    pub fn answered(&mut self, answer: Answer) {
+    pub fn take_answer(&mut self, answer: Answer) {
         self.answers.push(answer);
     }
 
@@ -214,8 +214,8 @@ impl Breakdown {
     }
 
     fn prompt(&self, strategy: Strategy, coarse: Option<&Intent>, faults: &[String]) -> Prompt {
-        let fence = Fence::about(&[&self.key, &self.goal]);
-        let fenced = |name: &str, text: &str| fence.around(name, text);
+        let fence = Fence::for_texts(&[&self.key, &self.goal]);
+        let fenced = |name: &str, text: &str| fence.enclose(name, text);
         let schema = schema();
         let mut text = format!("# The goal\n\n{}", fenced("the goal", &self.goal));
         if let Some(intent) = coarse {
@@ -454,19 +454,19 @@ fn by_pattern(goal: &str) -> Result<Vec<Intent>, String> {
                 .to_owned(),
         );
     }
-    let Some(asked) = asked else { return Ok(vec![piece("I1", act, IntentKind::Act, &[])]) };
+    let Some(asked) = asked else { return Ok(vec![new_intent("I1", act, IntentKind::Act, &[])]) };
     let about = topic(asked);
     if about.is_empty() || about.split_whitespace().count() > 4 {
         return Err("it is not clear what to ask for".to_owned());
     }
     let question = Intent {
         topic: Some(about.clone()),
-        ..piece("I1", &format!("ask for {about}"), IntentKind::Ask, &[])
+        ..new_intent("I1", &format!("ask for {about}"), IntentKind::Ask, &[])
     };
-    Ok(vec![question, piece("I2", act, IntentKind::Act, &["I1"])])
+    Ok(vec![question, new_intent("I2", act, IntentKind::Act, &["I1"])])
 }
 
-fn piece(id: &str, text: &str, kind: IntentKind, needs: &[&str]) -> Intent {
+fn new_intent(id: &str, text: &str, kind: IntentKind, needs: &[&str]) -> Intent {
     Intent {
         id: id.to_owned(),
         text: text.to_owned(),

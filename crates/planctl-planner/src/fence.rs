@@ -10,13 +10,13 @@ pub(crate) struct Fence {
 
 impl Fence {
     /// Makes one for a prompt about these texts. A text can't hold a digest of itself.
-    pub(crate) fn about(texts: &[&str]) -> Fence {
+    pub(crate) fn for_texts(texts: &[&str]) -> Fence {
         let digest = digest_of_text(&texts.join("\0"));
         Fence { key: digest.as_str().trim_start_matches("sha256:").chars().take(16).collect() }
     }
 
     /// Returns a text between the lines. A model that saw the key may have written it; it is taken out.
-    pub(crate) fn around(&self, name: &str, text: &str) -> String {
+    pub(crate) fn enclose(&self, name: &str, text: &str) -> String {
         let key = &self.key;
         let name: String = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = text.trim_end().replace('\0', "\u{fffd}").replace(key, "…");

@@ -269,7 +269,7 @@ fn red(looked: Looked<'_>, findings: &mut Vec<Finding>) {
             |findings: &[Finding]| findings.iter().any(|own| own.is_error && own.step == Some(number));
         match looked.trials.get(&number) {
             Some(Trial::Tried(tried)) if !tried.runs.is_empty() => {
-                findings.extend(of_trial(looked, number, &contract.command, tried, has_error(findings)));
+                findings.extend(check_trial(looked, number, &contract.command, tried, has_error(findings)));
             }
             // A level of the configuration may hide why.
             Some(Trial::Tried(_) | Trial::Skipped { .. }) | None if !has_error(findings) => {
@@ -281,7 +281,7 @@ fn red(looked: Looked<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn of_trial(
+fn check_trial(
     looked: Looked<'_>,
     number: u32,
     command: &str,

@@ -114,7 +114,7 @@ enum Word {
 }
 
 impl Word {
-    fn is(&self, words: &[&str]) -> bool {
+    fn is_any_of(&self, words: &[&str]) -> bool {
         matches!(self, Word::Plain(word) if words.contains(&word.to_lowercase().as_str()))
     }
 
@@ -155,7 +155,7 @@ fn words_of(sentence: &str) -> Vec<Word> {
             rest = &rest[end..];
         }
     }
-    words.retain(|word| !word.is(&["a", "an", "the", "please", "first"]));
+    words.retain(|word| !word.is_any_of(&["a", "an", "the", "please", "first"]));
     words
 }
 
@@ -187,16 +187,22 @@ fn step(title: String, task: String, contract: String, changes: &[&str]) -> Fit 
 
 fn failing_test(words: &[Word], facts: &PatternFacts) -> Fit {
     let file = match words {
-        [verb, state, noun, file] if verb.is(&["fix", "mend", "repair"]) => {
-            (state.is(&["failing", "broken", "red"]) && noun.is(&["test", "tests"])).then_some(file)
+        [verb, state, noun, file] if verb.is_any_of(&["fix", "mend", "repair"]) => {
+            (state.is_any_of(&["failing", "broken", "red"]) && noun.is_any_of(&["test", "tests"]))
+                .then_some(file)
         }
         [verb, state, noun, joint, file]
-            if verb.is(&["fix", "mend", "repair"]) && joint.is(&["in", "of"]) =>
+            if verb.is_any_of(&["fix", "mend", "repair"]) && joint.is_any_of(&["in", "of"]) =>
         {
-            (state.is(&["failing", "broken", "red"]) && noun.is(&["test", "tests"])).then_some(file)
+            (state.is_any_of(&["failing", "broken", "red"]) && noun.is_any_of(&["test", "tests"]))
+                .then_some(file)
         }
-        [verb, file, end] if verb.is(&["make"]) && end.is(&["pass", "green"]) => Some(file),
-        [verb, noun, file, end] if verb.is(&["make"]) && noun.is(&["test"]) && end.is(&["pass", "green"]) => {
+        [verb, file, end] if verb.is_any_of(&["make"]) && end.is_any_of(&["pass", "green"]) => Some(file),
+        [verb, noun, file, end]
+            if verb.is_any_of(&["make"])
+                && noun.is_any_of(&["test"])
+                && end.is_any_of(&["pass", "green"]) =>
+        {
             Some(file)
         }
         _ => None,
@@ -241,8 +247,8 @@ fn runner(path: &str, facts: &PatternFacts) -> Option<(&'static str, String)> {
 
 fn removed(words: &[Word], facts: &PatternFacts) -> Fit {
     let file = match words {
-        [verb, file] if verb.is(&["remove", "delete"]) => file,
-        [verb, noun, file] if verb.is(&["remove", "delete"]) && noun.is(&["file"]) => file,
+        [verb, file] if verb.is_any_of(&["remove", "delete"]) => file,
+        [verb, noun, file] if verb.is_any_of(&["remove", "delete"]) && noun.is_any_of(&["file"]) => file,
         _ => return Fit::Not,
     };
     let Some(path) = file.path() else { return Fit::Not };
@@ -255,8 +261,10 @@ fn removed(words: &[Word], facts: &PatternFacts) -> Fit {
 
 fn created(words: &[Word], facts: &PatternFacts) -> Fit {
     let (file, text) = match words {
-        [verb, file, joint, text] if verb.is(&CREATE) && joint.is(&HOLDING) => (file, text),
-        [verb, noun, file, joint, text] if verb.is(&CREATE) && noun.is(&["file"]) && joint.is(&HOLDING) => {
+        [verb, file, joint, text] if verb.is_any_of(&CREATE) && joint.is_any_of(&HOLDING) => (file, text),
+        [verb, noun, file, joint, text]
+            if verb.is_any_of(&CREATE) && noun.is_any_of(&["file"]) && joint.is_any_of(&HOLDING) =>
+        {
             (file, text)
         }
         _ => return Fit::Not,
@@ -274,7 +282,10 @@ const HOLDING: [&str; 4] = ["with", "containing", "saying", "holding"];
 
 fn replaced(words: &[Word], facts: &PatternFacts) -> Fit {
     let [verb, old, joint, new, inside, file] = words else { return Fit::Not };
-    if !(verb.is(&["replace", "rename", "change"]) && joint.is(&["with", "by", "to"]) && inside.is(&["in"])) {
+    if !(verb.is_any_of(&["replace", "rename", "change"])
+        && joint.is_any_of(&["with", "by", "to"])
+        && inside.is_any_of(&["in"]))
+    {
         return Fit::Not;
     }
     let (Some(old), Some(new), Some(path)) = (old.quoted(), new.quoted(), file.path()) else {
@@ -295,7 +306,7 @@ fn replaced(words: &[Word], facts: &PatternFacts) -> Fit {
 
 fn documented(words: &[Word], facts: &PatternFacts) -> Fit {
     let [verb, text, inside, file] = words else { return Fit::Not };
-    if !(verb.is(&["document", "mention", "describe", "explain"]) && inside.is(&["in"])) {
+    if !(verb.is_any_of(&["document", "mention", "describe", "explain"]) && inside.is_any_of(&["in"])) {
         return Fit::Not;
     }
     let (Some(text), Some(path)) = (text.quoted(), file.path()) else { return Fit::Not };
@@ -314,7 +325,9 @@ fn documented(words: &[Word], facts: &PatternFacts) -> Fit {
 
 fn renamed(words: &[Word], facts: &PatternFacts) -> Fit {
     let (from, to) = match words {
-        [verb, from, joint, to] if verb.is(&["rename", "move"]) && joint.is(&["to"]) => (from, to),
+        [verb, from, joint, to] if verb.is_any_of(&["rename", "move"]) && joint.is_any_of(&["to"]) => {
+            (from, to)
+        }
         _ => return Fit::Not,
     };
     let (Some(from), Some(to)) = (from.path(), to.path()) else { return Fit::Not };

@@ -18,7 +18,7 @@ pub struct Prompt {
 
 impl Prompt {
     /// Returns it as one text, for an agent.
-    pub fn whole(&self) -> String {
+    pub fn to_text(&self) -> String {
         format!("{}\n\n{}", self.system, self.text)
     }
 

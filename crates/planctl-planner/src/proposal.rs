@@ -103,7 +103,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    fn one(fault: impl Into<String>) -> Unreadable {
+    fn from_fault(fault: impl Into<String>) -> Unreadable {
         Unreadable { faults: vec![fault.into()] }
     }
 }
@@ -119,7 +119,7 @@ impl Proposal {
         let proposal: Proposal = serde_path_to_error::deserialize(value).map_err(|error| {
             let (path, what) = (error.path().to_string(), escape(&error.inner().to_string()));
             let at = if path == "." { String::new() } else { format!("{}: ", escape(&path)) };
-            Unreadable::one(format!("{at}{what}"))
+            Unreadable::from_fault(format!("{at}{what}"))
         })?;
         let faults = proposal.faults();
         match faults.is_empty() {
@@ -185,13 +185,13 @@ pub(crate) fn object_in(answer: &str) -> Result<Value, Unreadable> {
 pub(crate) fn any_object_in(answer: &str, keys: &[&str]) -> Result<Value, Unreadable> {
     if answer.len() > ANSWER_BYTES_MAX {
         let size = answer.len();
-        return Err(Unreadable::one(format!(
+        return Err(Unreadable::from_fault(format!(
             "the answer has {size} bytes, and at most {ANSWER_BYTES_MAX} are read"
         )));
     }
     let trimmed = answer.trim();
     if trimmed.is_empty() {
-        return Err(Unreadable::one("the answer is empty"));
+        return Err(Unreadable::from_fault("the answer is empty"));
     }
     let mut reason = None;
     // An object that holds others is found before them, since it begins before them.
@@ -212,7 +212,7 @@ pub(crate) fn any_object_in(answer: &str, keys: &[&str]) -> Result<Value, Unread
             None => break,
         }
     }
-    Err(Unreadable::one(match reason {
+    Err(Unreadable::from_fault(match reason {
         Some(reason) => format!("the answer is not JSON: {reason}"),
         None => "the answer has no JSON object with the fields that were asked for".to_owned(),
     }))

@@ -17,7 +17,7 @@ impl WrongReason {
         WrongReason { why: why.into(), shown: None }
     }
 
-    fn by(mut self, line: &str) -> WrongReason {
+    fn with_line(mut self, line: &str) -> WrongReason {
         self.shown = Some(escape(&line.chars().take(200).collect::<String>()));
         self
     }
@@ -51,7 +51,7 @@ pub fn wrong_reason(
             Missing::Work => None,
             Missing::Wrong(why) => Some(WrongReason::new(why)),
         };
-        found.map(|wrong| wrong.by(line))
+        found.map(|wrong| wrong.with_line(line))
     })
 }
 

@@ -174,12 +174,12 @@ pub struct Resolver<'a> {
 impl Resolver<'_> {
     /// Finds what serves an intent: the first strategy with an acceptable answer decides.
     pub fn find(&self, intent: &Intent) -> Resolution {
-        let wording = Wording::of_intent(&intent.text);
+        let wording = Wording::read_intent(&intent.text);
         let near = self.catalog.near(&wording);
         let looked_at = near.looked_at;
         let mut tried = Vec::new();
         for source in self.history.ordered(&type_of(intent), self.sources) {
-            let (served, own) = self.by(source, intent, &wording, &near);
+            let (served, own) = self.resolve_by(source, intent, &wording, &near);
             tried.push(own);
             if let Some(served) = served {
                 return Resolution { served, tried, looked_at };
@@ -200,7 +200,7 @@ impl Resolver<'_> {
     /// Looks for capabilities that may serve an intent: among all, by the bar of the strategies, or where names match a word of a
     /// person's, by a lower one (M-38, M-39d).
     pub fn discover(&self, intent: &Intent, patterns: &[String]) -> Vec<Candidate> {
-        let wording = Wording::of_intent(&intent.text);
+        let wording = Wording::read_intent(&intent.text);
         let near = self.catalog.near(&wording);
         let patterns: Vec<String> = patterns.iter().map(|pattern| pattern.to_lowercase()).collect();
         let least = if patterns.is_empty() { NAME_MIN } else { DISCOVERED_MIN };
@@ -216,7 +216,13 @@ impl Resolver<'_> {
         found
     }
 
-    fn by(&self, source: Source, intent: &Intent, wording: &Wording, near: &Near) -> (Option<Served>, Tried) {
+    fn resolve_by(
+        &self,
+        source: Source,
+        intent: &Intent,
+        wording: &Wording,
+        near: &Near,
+    ) -> (Option<Served>, Tried) {
         match source {
             Source::Hint => self.by_hint(intent),
             Source::History => self.by_history(intent),
@@ -239,7 +245,7 @@ impl Resolver<'_> {
             return (None, nothing_found(Source::Hint, "the intent names no tool".to_owned()));
         };
         match self.catalog.named(name) {
-            Some(capability) => found(Source::Hint, &capability.id(), "the intent names it".to_owned()),
+            Some(capability) => accept(Source::Hint, &capability.id(), "the intent names it".to_owned()),
             None => (
                 None,
                 nothing_found(Source::Hint, format!("there is no tool `{name}`, which the intent names")),
@@ -255,7 +261,7 @@ impl Resolver<'_> {
         match self.catalog.named(name) {
             Some(capability) => {
                 let why = format!("it served the same intent, and passed {}", times(tally.passed));
-                found(Source::History, &capability.id(), why)
+                accept(Source::History, &capability.id(), why)
             }
             None => {
                 (None, nothing_found(Source::History, format!("`{name}` served it before, and is not there")))
@@ -375,7 +381,7 @@ fn nothing_found(source: Source, why: String) -> Tried {
     Tried { source, why, candidates: Vec::new() }
 }
 
-fn found(source: Source, capability: &str, why: String) -> (Option<Served>, Tried) {
+fn accept(source: Source, capability: &str, why: String) -> (Option<Served>, Tried) {
     let candidate = Candidate { capability: capability.to_owned(), score: 1.0, why: why.clone() };
     let tried = Tried { source, why, candidates: vec![candidate.clone()] };
     (Some(Served::By(candidate, source)), tried)

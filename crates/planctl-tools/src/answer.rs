@@ -11,7 +11,7 @@ pub(crate) fn value_of(result: CallToolResult) -> Result<Value, Fault> {
         let texts: Vec<String> = result.content.iter().filter_map(text_of).map(str::to_owned).collect();
         let structured = result.structured_content.map(|value| value.to_string());
         let said = if texts.is_empty() { structured.unwrap_or_default() } else { texts.join("\n") };
-        return Err(Fault::of_tool(&said));
+        return Err(Fault::from_tool(&said));
     }
     if let Some(value) = result.structured_content {
         return Ok(value);

@@ -66,7 +66,7 @@ impl Connection {
                     let name = command.first().map_or("", String::as_str);
                     Fault::new(FaultKind::Network, format!("could not start {name}: {error}"))
                 })?;
-                let connection = Connection::over(output, input).await?;
+                let connection = Connection::connect_over(output, input).await?;
                 Ok(Connection { program: Some(program), ..connection })
             }
             Server::Url { url, token } => {
@@ -78,20 +78,20 @@ impl Connection {
                     config = config.auth_header(token.clone());
                 }
                 let transport = StreamableHttpClientTransport::with_client(client()?, config);
-                let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
+                let service = ().serve(transport).await.map_err(|error| Fault::from_start(&error))?;
                 Ok(Connection { service, program: None })
             }
         }
     }
 
     /// Says hello over two streams.
-    async fn over(
+    async fn connect_over(
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Connection, Fault> {
         let transport = AsyncRwTransport::new_client(mended(output.take(RECEIVED_BYTES_MAX)), input)
             .with_max_line_length(MESSAGE_BYTES_MAX);
-        let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
+        let service = ().serve(transport).await.map_err(|error| Fault::from_start(&error))?;
         Ok(Connection { service, program: None })
     }
 
@@ -99,7 +99,7 @@ impl Connection {
     pub(crate) fn server(&self) -> (String, String) {
         let known = self.service.peer_info();
         let of = known.as_ref().and_then(|known| known.server_info.as_ref());
-        of.map_or_else(Default::default, |of| (short(&of.name), short(&of.version)))
+        of.map_or_else(Default::default, |of| (shorten(&of.name), shorten(&of.version)))
     }
 
     /// Asks for the tools.
@@ -108,8 +108,8 @@ impl Connection {
         let mut tools: Vec<Tool> = Vec::new();
         let mut page: Option<PaginatedRequestParams> = None;
         for _ in 0..PAGES_MAX {
-            let listed = self.service.list_tools(page).await.map_err(|error| Fault::of_service(&error))?;
-            tools.extend(listed.tools.into_iter().map(plain));
+            let listed = self.service.list_tools(page).await.map_err(|error| Fault::from_service(&error))?;
+            tools.extend(listed.tools.into_iter().map(to_tool));
             if tools.len() > TOOLS_MAX {
                 let message = format!("the server lists more than {TOOLS_MAX} tools");
                 return Err(Fault::new(FaultKind::Protocol, message));
@@ -131,7 +131,7 @@ impl Connection {
         arguments: Map<String, Value>,
     ) -> Result<CallToolResult, Fault> {
         let call = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        self.service.call_tool(call).await.map_err(|error| Fault::of_service(&error))
+        self.service.call_tool(call).await.map_err(|error| Fault::from_service(&error))
     }
 
     /// Ends the conversation, and the server with it.
@@ -155,7 +155,7 @@ fn client() -> Result<reqwest::Client, Fault> {
 }
 
 /// Takes of a tool what planctl uses.
-fn plain(tool: rmcp::model::Tool) -> Tool {
+fn to_tool(tool: rmcp::model::Tool) -> Tool {
     let hints = tool.annotations.as_ref().map_or_else(Vec::new, |hints| {
         let named = [
             ("read only", hints.read_only_hint == Some(true)),
@@ -173,7 +173,7 @@ fn plain(tool: rmcp::model::Tool) -> Tool {
     }
 }
 
-fn short(text: &str) -> String {
+fn shorten(text: &str) -> String {
     text.chars().take(200).collect()
 }
 

@@ -99,37 +99,37 @@ impl Fault {
     }
 
     /// Types what a tool says of its own failure: most servers pass the refusals of the service behind them on as text.
-    pub(crate) fn of_tool(text: &str) -> Fault {
+    pub(crate) fn from_tool(text: &str) -> Fault {
         typed_by_words(FaultKind::Tool, text)
     }
 
-    pub(crate) fn of_start(error: &ClientInitializeError) -> Fault {
+    pub(crate) fn from_start(error: &ClientInitializeError) -> Fault {
         if let ClientInitializeError::JsonRpcError(data) = error {
-            return of_data(data);
+            return from_data(data);
         }
         if let ClientInitializeError::ConnectionClosed(_) = error {
             return Fault::new(FaultKind::Network, "the server ended before it said what it is");
         }
         if let ClientInitializeError::TransportError { error, .. } = error {
-            return of_chain(error).unwrap_or_else(|| Fault::new(FaultKind::Network, chain_text(error)));
+            return from_sources(error).unwrap_or_else(|| Fault::new(FaultKind::Network, chain_text(error)));
         }
         Fault::new(FaultKind::Protocol, chain_text(error))
     }
 
-    pub(crate) fn of_service(error: &ServiceError) -> Fault {
+    pub(crate) fn from_service(error: &ServiceError) -> Fault {
         if let ServiceError::McpError(data) = error {
-            return of_data(data);
+            return from_data(data);
         }
         if let ServiceError::TransportClosed = error {
             return Fault::new(FaultKind::Network, "the server went away");
         }
         let is_sending = matches!(error, ServiceError::TransportSend(_));
         let kind = if is_sending { FaultKind::Network } else { FaultKind::Protocol };
-        of_chain(error).unwrap_or_else(|| Fault::new(kind, chain_text(error)))
+        from_sources(error).unwrap_or_else(|| Fault::new(kind, chain_text(error)))
     }
 }
 
-fn of_data(data: &ErrorData) -> Fault {
+fn from_data(data: &ErrorData) -> Fault {
     typed_by_words(FaultKind::Protocol, &format!("{} (code {})", data.message, data.code.0))
 }
 
@@ -165,18 +165,18 @@ fn wait_named(plain: &str) -> Option<Duration> {
 }
 
 /// Types what a transport met by the errors behind it: one over HTTP says which; of another nothing more is known.
-fn of_chain(error: &(dyn Error + 'static)) -> Option<Fault> {
+fn from_sources(error: &(dyn Error + 'static)) -> Option<Fault> {
     let mut next = Some(error);
     while let Some(one) = next {
         if let Some(error) = one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            return Some(of_http(error));
+            return Some(from_http(error));
         }
         next = one.source();
     }
     None
 }
 
-fn of_http(error: &StreamableHttpError<reqwest::Error>) -> Fault {
+fn from_http(error: &StreamableHttpError<reqwest::Error>) -> Fault {
     if let StreamableHttpError::HttpStatus(HttpStatusError { status, retry_after, .. }) = error {
         let fault = |kind| Fault::new(kind, format!("HTTP status {status}"));
         let seconds = retry_after.as_deref().and_then(|wait| wait.trim().parse().ok());
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn m_41_what_a_tool_says_is_typed_by_its_words_with_the_wait() {
-        let fault = Fault::of_tool("API rate limit exceeded, retry after 30 seconds");
+        let fault = Fault::from_tool("API rate limit exceeded, retry after 30 seconds");
         assert_eq!((fault.kind, fault.wait), (FaultKind::RateLimit, Some(Duration::from_secs(30))));
-        assert_eq!(Fault::of_tool("403: Bad credentials").kind, FaultKind::Auth);
-        assert_eq!(Fault::of_tool("no such file").kind, FaultKind::Tool);
-        assert_eq!(Fault::of_tool("Too Many Requests").wait, None);
+        assert_eq!(Fault::from_tool("403: Bad credentials").kind, FaultKind::Auth);
+        assert_eq!(Fault::from_tool("no such file").kind, FaultKind::Tool);
+        assert_eq!(Fault::from_tool("Too Many Requests").wait, None);
     }
 
     #[test]

@@ -97,14 +97,14 @@ fn long_context(scene: &Scene<'_>) -> String {
     for (number, node) in &steps {
         let title = one_line(&node.title);
         text.push_str(&format!("Step {number} of {}: {title} ", steps.len()));
-        match scene.place(&node.id) {
+        match scene.node_position(&node.id) {
             NodePosition::Here { is_held: false } => text.push_str("← YOU ARE HERE\n"),
             NodePosition::Here { is_held: true } => text.push_str("← YOU ARE HERE (a person is asked)\n"),
             NodePosition::Done => text.push_str("[COMPLETED]\n"),
             NodePosition::Failed => text.push_str("[FAILED]\n"),
             NodePosition::Ahead => text.push_str("[PENDING]\n"),
         }
-        if let NodePosition::Here { .. } = scene.place(&node.id) {
+        if let NodePosition::Here { .. } = scene.node_position(&node.id) {
             scene.write_instructions(&mut text, node, ("  ", "Command hint"), &scene.verify_words(node));
         }
     }
@@ -126,14 +126,14 @@ fn compact(scene: &Scene<'_>) -> String {
     for (number, node) in &steps {
         let title = one_line(&node.title);
         text.push_str(&format!("  Step {number}/{}: {title} ", steps.len()));
-        match scene.place(&node.id) {
+        match scene.node_position(&node.id) {
             NodePosition::Here { is_held: false } => text.push_str("<< CURRENT\n"),
             NodePosition::Here { is_held: true } => text.push_str("<< CURRENT (a person is asked)\n"),
             NodePosition::Done => text.push_str("[DONE]\n"),
             NodePosition::Failed => text.push_str("[FAILED]\n"),
             NodePosition::Ahead => text.push_str("[PENDING]\n"),
         }
-        if let NodePosition::Here { .. } = scene.place(&node.id) {
+        if let NodePosition::Here { .. } = scene.node_position(&node.id) {
             let verify = match scene.manual.get(&node.id).and_then(|manual| manual.verify.as_ref()) {
                 // A person does this check; the agent is shown nothing to check.
                 Some(verify) if verify.kind == "manual" => String::new(),
@@ -179,7 +179,8 @@ fn workflow(scene: &Scene<'_>) -> String {
             }
         }
     }
-    let is_own = |node: &&&Node| !matches!(scene.place(&node.id), NodePosition::Here { is_held: true });
+    let is_own =
+        |node: &&&Node| !matches!(scene.node_position(&node.id), NodePosition::Here { is_held: true });
     match live.iter().filter(is_own).count() {
         0 if live.is_empty() => {}
         0 => text.push_str("\nA person is asked. Wait for the answer.\n"),
@@ -202,7 +203,7 @@ impl Scene<'_> {
         self.run.records().get(id)
     }
 
-    fn place(&self, id: &NodeId) -> NodePosition {
+    fn node_position(&self, id: &NodeId) -> NodePosition {
         match self.record(id).map(|record| &record.state) {
             None | Some(NodeState::Pending) => NodePosition::Ahead,
             Some(NodeState::Held { .. }) => NodePosition::Here { is_held: true },
@@ -225,14 +226,14 @@ impl Scene<'_> {
     }
 
     fn is_here(&self, id: &NodeId) -> bool {
-        matches!(self.place(id), NodePosition::Here { .. })
+        matches!(self.node_position(id), NodePosition::Here { .. })
     }
 
     /// Returns the numbers of the steps that are the agent's now, and of those that wait for a person.
     fn steps_here(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut own, mut held) = (Vec::new(), Vec::new());
         for (number, node) in self.graph.numbered_steps() {
-            match self.place(&node.id) {
+            match self.node_position(&node.id) {
                 NodePosition::Here { is_held: false } => own.push(number),
                 NodePosition::Here { is_held: true } => held.push(number),
                 NodePosition::Ahead | NodePosition::Done | NodePosition::Failed => {}
@@ -308,7 +309,7 @@ impl Scene<'_> {
 
     fn node_status(&self, node: &Node) -> String {
         let name = self.name(&node.id);
-        let held = if matches!(self.place(&node.id), NodePosition::Here { is_held: true }) {
+        let held = if matches!(self.node_position(&node.id), NodePosition::Here { is_held: true }) {
             ", a person is asked"
         } else {
             ""

@@ -97,7 +97,7 @@ pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
             if let Some(class) = classify_error(line)
                 && best.as_ref().is_none_or(|(best, _)| class < *best)
             {
-                best = Some((class, whole(lines, at)));
+                best = Some((class, line_with_reason(lines, at)));
             }
         }
     }
@@ -109,7 +109,7 @@ pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
 }
 
 /// Returns a line without the mark of its tool, together with the next one where that has the reason.
-fn whole(lines: &[&str], at: usize) -> String {
+fn line_with_reason(lines: &[&str], at: usize) -> String {
     let line = lines[at].trim();
     let line = line.strip_prefix("E  ").map_or(line, str::trim_start);
     let next = lines[at + 1..].iter().map(|next| next.trim()).find(|next| !next.is_empty());

@@ -81,12 +81,12 @@ impl<'a> AskScreen<'a> {
     }
 
     /// Returns the line of the failed contract's output that says what is wrong.
-    fn telling(&self) -> Option<String> {
+    fn failure_line(&self) -> Option<String> {
         let failure = self.page.failure.as_ref()?;
         words::telling_line(&failure.stderr_tail, &failure.stdout_tail)
     }
 
-    fn takes(&self, word: &str) -> bool {
+    fn takes_answer(&self, word: &str) -> bool {
         self.page.ask.answers.iter().any(|answer| answer == word)
     }
 }

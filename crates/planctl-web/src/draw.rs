@@ -24,7 +24,7 @@ pub fn ago(moment: &str, now_seconds: &f64) -> String {
 }
 
 /// Says how long it is from a moment to another.
-pub fn between(from: &str, until: &str) -> String {
+pub fn duration_between(from: &str, until: &str) -> String {
     let seconds = |moment| words::unix_seconds(moment).unwrap_or_default();
     words::seconds((seconds(until) - seconds(from)).max(0.0))
 }

@@ -107,7 +107,7 @@ impl<'a> OutputScreen<'a> {
     }
 
     /// Returns its own address, without a part.
-    fn here(&self) -> String {
+    fn own_address(&self) -> String {
         format!("{}/attempts/{}/{}", self.path, self.attempt.attempt, self.output.as_str())
     }
 }

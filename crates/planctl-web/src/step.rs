@@ -63,7 +63,7 @@ struct Gate<'a> {
 
 impl Gate<'_> {
     /// Returns the line of its outputs that says what is wrong, where something is.
-    fn telling(&self) -> Option<String> {
+    fn failure_line(&self) -> Option<String> {
         let has_failed = self.view.verdict != "passed" && !self.is_before;
         has_failed.then(|| words::telling_line(&self.view.stderr, &self.view.stdout)).flatten()
     }
@@ -127,7 +127,7 @@ impl<'a> StepScreen<'a> {
     }
 
     /// Returns the page of a whole output.
-    fn whole(&self, attempt: &AttemptView, output: impl Borrow<Output>) -> String {
+    fn output_address(&self, attempt: &AttemptView, output: impl Borrow<Output>) -> String {
         let output = output.borrow();
         let (path, step, query) = (self.path, self.why.step.number, self.query);
         format!("{path}/steps/{step}/attempts/{}/{}{query}", attempt.attempt, output.as_str())

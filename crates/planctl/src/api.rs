@@ -155,7 +155,7 @@ impl Api {
     }
 
     /// Reads a list, all its pages as one.
-    pub async fn all<L>(&self, path: &str, query: &[(&str, &str)]) -> Result<L, Failure>
+    pub async fn get_all_pages<L>(&self, path: &str, query: &[(&str, &str)]) -> Result<L, Failure>
     where
         L: Paged + DeserializeOwned,
     {

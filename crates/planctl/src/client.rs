@@ -128,7 +128,7 @@ impl Client {
 
     /// Says where a plan stands that this worker would serve, where one is named; `again` asks for a new run of a plan that is done
     /// or failed.
-    pub async fn standing(
+    pub async fn plan_standing(
         &self,
         checked: &Checked,
         worker: Option<&Agent>,
@@ -226,7 +226,8 @@ impl Client {
         from: Option<(u32, Option<String>)>,
     ) -> Result<Decided, Failure> {
         let (from, note) = from.unzip();
-        let call = ResumeCall { place: self.place(), worker: worker.cloned(), from, note: note.flatten() };
+        let call =
+            ResumeCall { place: self.place_call(), worker: worker.cloned(), from, note: note.flatten() };
         self.api.post(&format!("/v1/runs/{}/resume", handle.0), &[], &call).await
     }
 
@@ -328,7 +329,7 @@ impl Client {
     ) -> Result<LogView, Failure> {
         let query = attempt_query(step, attempt);
         let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        self.api.all(&format!("/v1/runs/{}/logs", handle.0), &query).await
+        self.api.get_all_pages(&format!("/v1/runs/{}/logs", handle.0), &query).await
     }
 
     /// Returns what workers and contracts of a run printed after a place.
@@ -382,7 +383,7 @@ impl Client {
     /// Checks the history of a run, or of all.
     pub async fn audit(&self, handle: Option<Handle>) -> Result<AuditView, Failure> {
         match handle {
-            None => self.api.all("/v1/audit", &[("limit", AUDITED_AT_ONCE)]).await,
+            None => self.api.get_all_pages("/v1/audit", &[("limit", AUDITED_AT_ONCE)]).await,
             Some(handle) => self.api.get(&format!("/v1/runs/{}/audit", handle.0), &[]).await,
         }
     }
@@ -442,7 +443,7 @@ impl Client {
 
     /// Returns all topics.
     pub async fn topics(&self) -> Result<TopicList, Failure> {
-        self.api.all("/v1/topics", &[]).await
+        self.api.get_all_pages("/v1/topics", &[]).await
     }
 
     /// Returns at most so many notes of a topic after number `since`.
@@ -472,7 +473,7 @@ impl Client {
     pub async fn asks(&self, handle: Option<Handle>) -> Result<AskList, Failure> {
         let run = handle.map(|handle| handle.0.to_string());
         let query: Vec<(&str, &str)> = run.iter().map(|run| ("run", run.as_str())).collect();
-        self.api.all("/v1/approvals", &query).await
+        self.api.get_all_pages("/v1/approvals", &query).await
     }
 
     /// Returns one ask with what a person needs to decide it.
@@ -488,7 +489,8 @@ impl Client {
     /// Answers an ask; of an approval, names the protected files that are meant as they are.
     pub async fn answer_given(&self, id: u64, answer: Answer, given: &Approving) -> Result<Decided, Failure> {
         let Approving { note, accept_changed, worker: _ } = given.clone();
-        let call = AnswerCall { place: self.place(), answer: AnswerWord::of(&answer), note, accept_changed };
+        let call =
+            AnswerCall { place: self.place_call(), answer: AnswerWord::of(&answer), note, accept_changed };
         self.api.post(&format!("/v1/approvals/{id}/answer"), &[], &call).await
     }
 
@@ -509,7 +511,7 @@ impl Client {
     }
 
     /// Returns the workspace and the configuration of this command.
-    pub fn place(&self) -> PlaceCall {
+    pub fn place_call(&self) -> PlaceCall {
         PlaceCall { workspace: Some(self.workspace.clone().into()), config: Some(self.config.clone()) }
     }
 }

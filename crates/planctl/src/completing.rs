@@ -174,5 +174,5 @@ fn entries() -> Vec<Completion> {
 }
 
 fn plan_files() -> Vec<Completion> {
-    context().map(|context| plan_files::words(&context)).unwrap_or_default()
+    context().map(|context| plan_files::plan_words(&context)).unwrap_or_default()
 }

@@ -37,7 +37,7 @@ impl Context {
 
     /// Returns a context for what a daemon does for a person at the page: under their name, in a workspace, by the daemon's own
     /// socket. It asks nobody, and what it says is heard in place of standard error.
-    pub fn of_page(&self, workspace: &Path, actor: &str, hears: Hears) -> Result<Context, Failure> {
+    pub fn for_page(&self, workspace: &Path, actor: &str, hears: Hears) -> Result<Context, Failure> {
         let global = Global {
             workspace: Some(workspace.to_owned()),
             actor: Some(actor.to_owned()),

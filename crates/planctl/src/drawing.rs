@@ -80,21 +80,21 @@ impl Drop for Drawing {
 /// Cuts a line so that it stays on one row of a terminal of so many columns.
 pub fn fitted(line: &str, columns: usize) -> String {
     // After a character in the last column some terminals begin another row.
-    cut(line, columns.saturating_sub(1))
+    cut_to_columns(line, columns.saturating_sub(1))
 }
 
 /// Returns how many columns a line takes that may hold colours.
 pub fn width(line: &str) -> usize {
-    pieces(line).filter_map(|piece| piece.ok()).map(|character| character.width().unwrap_or(0)).sum()
+    split_styles(line).filter_map(|piece| piece.ok()).map(|character| character.width().unwrap_or(0)).sum()
 }
 
 /// Cuts a line that may hold colours to so many columns.
-fn cut(line: &str, columns: usize) -> String {
+fn cut_to_columns(line: &str, columns: usize) -> String {
     if width(line) <= columns {
         return line.to_owned();
     }
     let (mut text, mut room, mut is_coloured) = (String::with_capacity(line.len()), columns, false);
-    for piece in pieces(line) {
+    for piece in split_styles(line) {
         match piece {
             Err(code) => {
                 is_coloured = true;
@@ -118,7 +118,7 @@ fn cut(line: &str, columns: usize) -> String {
 }
 
 /// Parts a line into its characters and its codes of colour.
-fn pieces(line: &str) -> impl Iterator<Item = Result<char, &str>> {
+fn split_styles(line: &str) -> impl Iterator<Item = Result<char, &str>> {
     let mut rest = line;
     std::iter::from_fn(move || {
         let character = rest.chars().next()?;
@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_to_the_columns_that_it_takes() {
-        assert_eq!(cut("abcdef", 6), "abcdef");
-        assert_eq!(cut("abcdef", 4), "abc…");
-        assert_eq!(cut("日本語", 4), "日…", "each takes two columns");
-        assert_eq!(cut("\u{1b}[1mabcdef\u{1b}[0m", 4), "\u{1b}[1mabc…\u{1b}[0m");
+        assert_eq!(cut_to_columns("abcdef", 6), "abcdef");
+        assert_eq!(cut_to_columns("abcdef", 4), "abc…");
+        assert_eq!(cut_to_columns("日本語", 4), "日…", "each takes two columns");
+        assert_eq!(cut_to_columns("\u{1b}[1mabcdef\u{1b}[0m", 4), "\u{1b}[1mabc…\u{1b}[0m");
         assert_eq!(width("\u{1b}[32m✔\u{1b}[0m 1"), 3);
         for columns in 1..12 {
-            assert!(width(&cut("\u{1b}[1ma日b本c\u{1b}[0m d", columns)) <= columns, "{columns}");
+            assert!(width(&cut_to_columns("\u{1b}[1ma日b本c\u{1b}[0m d", columns)) <= columns, "{columns}");
         }
     }
 

@@ -156,7 +156,7 @@ impl Guidance {
     /// # Errors
     ///
     /// Says which guidance does not read, such as one that another version of planctl wrote.
-    pub fn around(state_dir: &Path, folder: &Path) -> Result<Option<(PathBuf, Guidance)>, Failure> {
+    pub fn find_from(state_dir: &Path, folder: &Path) -> Result<Option<(PathBuf, Guidance)>, Failure> {
         let Ok(folder) = folder.canonicalize() else { return Ok(None) };
         for folder in folder.ancestors() {
             if let Some(guidance) = Guidance::read(&file_of(state_dir, folder))? {

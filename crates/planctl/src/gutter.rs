@@ -33,22 +33,22 @@ pub fn printed(who: &str, text: &str, cut: Cut<'_>) -> String {
 fn printed_in(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String {
     let text = strip_terminal_sequences(text);
     if columns.is_none() {
-        return drawn(who, &text, cut, columns);
+        return draw_labelled(who, &text, cut, columns);
     }
     let short = text.lines().map(|line| match line.char_indices().nth(LINE_CHARACTERS_MAX) {
         Some((at, _)) => format!("{} … {} characters more", &line[..at], line[at..].chars().count()),
         None => line.to_owned(),
     });
-    drawn(who, &short.collect::<Vec<_>>().join("\n"), cut, columns)
+    draw_labelled(who, &short.collect::<Vec<_>>().join("\n"), cut, columns)
 }
 
 /// Draws a text with a label on each line: `coder │ …`. A line that is longer than the terminal is wide is broken here,
 /// since the terminal would break it without a label.
 pub fn labelled(who: &str, text: &str, cut: Cut<'_>) -> String {
-    drawn(who, text, cut, show::columns())
+    draw_labelled(who, text, cut, show::columns())
 }
 
-fn drawn(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String {
+fn draw_labelled(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String {
     let text = text.trim_end();
     let count = text.chars().count();
     let left_out = count.saturating_sub(CHARACTERS_MAX);
@@ -66,7 +66,7 @@ fn drawn(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String 
     let width = columns.map(|columns| columns.saturating_sub(label.chars().count()).max(COLUMNS_MIN));
     let mut page = before.unwrap_or_default();
     for line in show::safe_block(shown).lines() {
-        for part in parts(line, width.unwrap_or(usize::MAX)) {
+        for part in break_line(line, width.unwrap_or(usize::MAX)) {
             page.push_str(&label);
             page.push_str(part);
             page.push('\n');
@@ -82,7 +82,7 @@ fn left_out_line(count: usize, place: &str, command: &str) -> String {
 
 /// Breaks a line where it would be wider than the columns there are: after the last space, where one is in the second half. A
 /// character outside ASCII counts as two, a tab as eight.
-fn parts(line: &str, width: usize) -> Vec<&str> {
+fn break_line(line: &str, width: usize) -> Vec<&str> {
     let width_of = |text: &str| -> usize { text.chars().map(columns_of).sum() };
     let mut parts = Vec::new();
     let (mut start, mut taken) = (0, 0_usize);
@@ -121,7 +121,7 @@ mod tests {
     fn hole_17_each_line_of_a_worker_has_its_label_however_long_it_is() {
         let forged =
             format!("ok\r\n\nnext:\x1b[1A planctl approvals waive 2\n{}next: type this", " ".repeat(30));
-        let page = drawn("coder", &forged, Cut::Nothing, Some(40));
+        let page = draw_labelled("coder", &forged, Cut::Nothing, Some(40));
         assert!(page.lines().count() > 5, "{page}");
         for line in page.lines() {
             assert!(line.starts_with("  coder │ ") && line.chars().count() <= 40, "{page}");
@@ -132,15 +132,15 @@ mod tests {
     #[test]
     fn a_line_is_broken_between_words_where_it_can_be() {
         assert_eq!(
-            parts("read it, but follow no instruction in it", 16),
+            break_line("read it, but follow no instruction in it", 16),
             ["read it, but ", "follow no ", "instruction in ", "it"]
         );
         assert_eq!(
-            parts("a bcdefghijklmnop", 8),
+            break_line("a bcdefghijklmnop", 8),
             ["a bcdefg", "hijklmno", "p"],
             "a long word is broken within"
         );
-        assert_eq!(parts("", 8), [""]);
+        assert_eq!(break_line("", 8), [""]);
     }
 
     #[test]
@@ -156,16 +156,16 @@ mod tests {
     #[test]
     fn hole_17_a_long_text_is_cut_and_the_command_for_the_rest_is_named() {
         let text = "x".repeat(CHARACTERS_MAX + 7);
-        let page = drawn("coder", &text, Cut::AfterStart("planctl logs a-1"), None);
+        let page = draw_labelled("coder", &text, Cut::AfterStart("planctl logs a-1"), None);
         assert!(page.ends_with("x\n  … 7 characters more, all of it: planctl logs a-1\n"), "{page}");
         assert_eq!(page.matches('x').count(), CHARACTERS_MAX);
         let text = format!("head{}\ntail", "y".repeat(CHARACTERS_MAX));
-        let page = drawn("contract", &text, Cut::BeforeEnd("planctl logs a-1"), None);
+        let page = draw_labelled("contract", &text, Cut::BeforeEnd("planctl logs a-1"), None);
         assert!(
             page.starts_with("  … 9 characters before, all of it: ") && page.ends_with("│ tail\n"),
             "{page}"
         );
-        assert_eq!(drawn("coder", "\n", Cut::Nothing, None), "", "nothing was said");
+        assert_eq!(draw_labelled("coder", "\n", Cut::Nothing, None), "", "nothing was said");
     }
 
     #[test]

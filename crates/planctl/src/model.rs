@@ -93,7 +93,7 @@ pub trait Account {
     async fn strike(&mut self) -> Result<(), Failure>;
 
     /// Strikes the last call out in memory; its answer is stored in its place.
-    fn answered(&mut self);
+    fn strike_in_memory(&mut self);
 }
 
 /// A call that met trouble which passes, and is sent again.
@@ -268,7 +268,7 @@ impl Model {
             Call { body: &body, is_structured: true, bytes_max: RESPONSE_BYTES_MAX, most: self.most(prompt) };
         let value = self.call(call, say, account).await?;
         let answer = self.answer(&value, prompt).map_err(|error| failure(self, &error))?;
-        account.answered();
+        account.strike_in_memory();
         Ok(answer)
     }
 
@@ -291,7 +291,7 @@ impl Model {
         let value = self.call(call, say, account).await?;
         let vectors = wire::vectors(&value, texts.len())
             .map_err(|message| failure(self, &ModelError::Malformed { message }))?;
-        account.answered();
+        account.strike_in_memory();
         let tokens = wire::tokens_of_texts(&value).unwrap_or(estimated);
         Ok(Embedded { vectors, tokens, micro_usd: self.cost(tokens) })
     }

@@ -85,21 +85,21 @@ fn unknown_place() -> Invocation {
 }
 
 /// Returns commands of the workspace of this command, with the flags that chose it.
-pub fn here(words: &str) -> String {
+pub fn commands_here(words: &str) -> String {
     let place = this_invocation();
     place.typed_in(words, &place.workspace)
 }
 
 /// Returns the line that says what to type next.
 pub fn line(commands: &str) -> String {
-    format!("{} {}", styled(BOLD, "next:"), here(commands))
+    format!("{} {}", styled(BOLD, "next:"), commands_here(commands))
 }
 
 /// Writes why a command failed, and what to type next.
 pub fn say_failure(failure: &Failure) {
     show::tell(&styled(BAD, &safe_block(&failure.message)));
     if let Some(help) = &failure.help {
-        show::tell(&format!("{} {}", styled(BOLD, "help:"), safe_block(&here(help))));
+        show::tell(&format!("{} {}", styled(BOLD, "help:"), safe_block(&commands_here(help))));
     }
     if let Some(next) = &failure.next {
         show::tell(&line(&safe_block(next)));
@@ -143,7 +143,7 @@ pub fn with_next(failure: Failure, next: &Next, workspace: Option<&str>) -> Fail
 /// a line, so that each can be copied whole.
 pub fn words_in(next: &Next, workspace: Option<&str>) -> String {
     let place = this_invocation();
-    place.words(next, workspace.map_or(&place.workspace, Path::new))
+    place.command_words(next, workspace.map_or(&place.workspace, Path::new))
 }
 
 /// Returns what to type for a next step of which a message tells. It is read in another place, where a run's name counts for
@@ -151,7 +151,7 @@ pub fn words_in(next: &Next, workspace: Option<&str>) -> String {
 pub fn words_elsewhere(next: &Next, workspace: &str) -> String {
     let place = Invocation { is_command: |_| true, ..unknown_place() };
     let is_found = matches!(next, Next::ShowAsk { .. } | Next::ServeRole { .. } | Next::ResumeWorker { .. });
-    place.words(next, if is_found { &place.workspace } else { Path::new(workspace) })
+    place.command_words(next, if is_found { &place.workspace } else { Path::new(workspace) })
 }
 
 /// Says which worker a run waits for, where it waits for one.
@@ -169,7 +169,7 @@ pub fn worker_wanted(view: &RunView) -> Option<String> {
 
 impl Invocation {
     /// Returns what to type for a next step in a workspace.
-    fn words(&self, next: &Next, workspace: &Path) -> String {
+    fn command_words(&self, next: &Next, workspace: &Path) -> String {
         self.typed_in(&step_words(next, &|plan| self.plan_word(plan, workspace)), workspace)
     }
 

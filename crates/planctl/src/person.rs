@@ -21,14 +21,14 @@ pub fn must_be_human(what: &str) -> Result<(), Failure> {
 pub fn is_in_worker() -> bool {
     is_in_planctls_worker()
         || planctl_server::database::state_dir()
-            .is_ok_and(|dir| planctl_harness::is_inside_session(own(), &dir))
+            .is_ok_and(|dir| planctl_harness::is_inside_session(own_pid(), &dir))
 }
 
 /// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
 fn is_in_planctls_worker() -> bool {
-    std::env::var_os("PLANCTL_ITEM_ID").is_some() || planctl_harness::is_inside_worker(own())
+    std::env::var_os("PLANCTL_ITEM_ID").is_some() || planctl_harness::is_inside_worker(own_pid())
 }
 
-fn own() -> i32 {
+fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

@@ -140,18 +140,18 @@ pub fn in_workspace(context: &Context, file: &Path) -> PathBuf {
 }
 
 /// Returns a file that is named by its path in the workspace as it is seen from here.
-pub fn seen(context: &Context, file: &Path) -> PathBuf {
+pub fn path_from_here(context: &Context, file: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     next::relative(&context.workspace().join(file), &here, context.workspace())
 }
 
 /// Returns the words that stand for a plan of the workspace where a person types: those below the current directory, and others by
 /// their paths in the workspace.
-pub fn words(context: &Context) -> Vec<(String, String)> {
+pub fn plan_words(context: &Context) -> Vec<(String, String)> {
     let mut known = std::env::current_dir().ok().and_then(|here| paths(&here).ok()).unwrap_or_default();
     let workspace = context.workspace();
     let is_other = |word: &str, known: &[(String, String)]| {
-        let seen = seen(context, Path::new(word));
+        let seen = path_from_here(context, Path::new(word));
         !known.iter().any(|(own, _)| *own == word || Path::new(own) == seen)
     };
     let others = paths(workspace).unwrap_or_default().into_iter();
@@ -203,11 +203,11 @@ fn nearest_plan(context: &Context, name: &Path) -> Option<String> {
 /// Returns the paths of the plans below a directory, each with its title.
 pub fn paths(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     let title = |tree: PlanTree| tree.head.title.map(|title| title.value).unwrap_or_default();
-    Ok(found(directory)?.into_iter().map(|(path, tree)| (path, title(tree))).collect())
+    Ok(find_plans(directory)?.into_iter().map(|(path, tree)| (path, title(tree))).collect())
 }
 
 /// Returns the files whose frontmatter says `type: plan`, by their paths in the workspace, in the order of their names.
-pub fn found(workspace: &Path) -> Result<Vec<(String, PlanTree)>, Failure> {
+pub fn find_plans(workspace: &Path) -> Result<Vec<(String, PlanTree)>, Failure> {
     let unreadable = |error: ignore::Error| {
         let place = show::safe(&workspace.display().to_string());
         Failure::new(Exit::Temporary, format!("could not look for plans in {place}: {error}"))

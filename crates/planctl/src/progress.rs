@@ -152,7 +152,7 @@ impl Progress {
                 lines.push(text);
             }
         }
-        match self.plain(line) {
+        match self.plain_line(line) {
             Some(text) if line.event == "node_entered" => self.begins = Some((place_of(line), text)),
             own => lines.extend(own),
         }
@@ -213,7 +213,7 @@ impl Progress {
         self.drawing.leave_on_screen();
     }
 
-    fn plain(&mut self, line: &EventLine) -> Option<String> {
+    fn plain_line(&mut self, line: &EventLine) -> Option<String> {
         let time = line.at.get(11..19).unwrap_or(&line.at).to_owned();
         let node = line.node.clone().unwrap_or_default();
         if line.event == "harness.evaluated" || line.event == "harness.rehearsed" {
@@ -229,7 +229,7 @@ impl Progress {
         }
         // The ask that holds a run before its first node is about its plan.
         let is_of_plan = matches!(line.event.as_str(), "ask_opened" | "ask_answered");
-        let what = self.words(line)?;
+        let what = self.event_words(line)?;
         let mut text = time;
         if self.run.as_ref().is_some_and(|run| *run != line.run) {
             text.push_str(&format!(" of={}", show::safe(&line.run)));
@@ -245,7 +245,7 @@ impl Progress {
         Some(format!("{text} {what}"))
     }
 
-    fn words(&self, line: &EventLine) -> Option<String> {
+    fn event_words(&self, line: &EventLine) -> Option<String> {
         let gate = || self.gates.get(&place_of(line)).cloned().unwrap_or_default();
         let word = |key: &str| show::safe(line.data.get(key).and_then(Value::as_str).unwrap_or("?"));
         let by = || gutter::quoted(line.data.get("by").and_then(Value::as_str).unwrap_or("?"), 200);

@@ -100,7 +100,7 @@ pub fn path(steps: &[String]) -> String {
 
 /// Writes data to standard output. A reader that has gone away is no failure (row 96); a full disk is one (row 97).
 pub fn print(text: &str) -> Result<(), Failure> {
-    written(anstream::stdout().write_all(text.as_bytes()))
+    write_result(anstream::stdout().write_all(text.as_bytes()))
 }
 
 /// Makes a new file that standard output goes to one that only its owner reads, since a secret follows. One that holds something
@@ -125,10 +125,10 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Flushes standard output, so that a failure to write it is known.
 pub fn flush() -> Result<(), Failure> {
-    written(io::stdout().flush())
+    write_result(io::stdout().flush())
 }
 
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+fn write_result(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -169,7 +169,7 @@ impl Lines {
     }
 }
 
-fn unread(error: impl std::fmt::Display) -> Failure {
+fn read_failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(Exit::Temporary, format!("could not read the answer: {error}"))
 }
 
@@ -181,7 +181,7 @@ fn is_readable(within: Option<&Timespec>) -> Result<bool, Failure> {
     match poll(&mut terminal, Some(within.unwrap_or(&at_once))) {
         Ok(count) => Ok(count > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(unread(error)),
+        Err(error) => Err(read_failure(error)),
     }
 }
 
@@ -193,7 +193,7 @@ fn read() -> Result<Typed, Failure> {
         Ok(count) => count,
         // A terminal that was hung up.
         Err(rustix::io::Errno::IO) => 0,
-        Err(error) => return Err(unread(error)),
+        Err(error) => return Err(read_failure(error)),
     };
     match line[..count] {
         [] => Ok(Typed::End),
@@ -215,11 +215,11 @@ fn begins_a_key() -> Result<bool, Failure> {
     let Ok(modes) = tcgetattr(std::io::stdin()) else { return Ok(false) };
     let mut bytewise = modes.clone();
     bytewise.local_modes.remove(LocalModes::ICANON);
-    tcsetattr(std::io::stdin(), OptionalActions::Now, &bytewise).map_err(unread)?;
+    tcsetattr(std::io::stdin(), OptionalActions::Now, &bytewise).map_err(read_failure)?;
     let is_key = is_readable(Some(&KEY_WITHIN));
     if matches!(is_key, Ok(true)) {
-        rustix::io::read(std::io::stdin(), &mut [0; 16]).map_err(unread)?;
+        rustix::io::read(std::io::stdin(), &mut [0; 16]).map_err(read_failure)?;
     }
-    tcsetattr(std::io::stdin(), OptionalActions::Now, &modes).map_err(unread)?;
+    tcsetattr(std::io::stdin(), OptionalActions::Now, &modes).map_err(read_failure)?;
     is_key
 }

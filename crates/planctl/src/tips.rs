@@ -122,8 +122,8 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
         text_of(error, ContextKind::InvalidSubcommand),
         text_of(error, ContextKind::InvalidArg),
     ) {
-        (ErrorKind::InvalidSubcommand, Some(word), _) => of_command(root, typed, &word),
-        (ErrorKind::UnknownArgument, _, Some(flag)) => of_flag(root, typed, &flag),
+        (ErrorKind::InvalidSubcommand, Some(word), _) => command_tip(root, typed, &word),
+        (ErrorKind::UnknownArgument, _, Some(flag)) => flag_tip(root, typed, &flag),
         _ => None,
     };
     let dashed = typed.iter().find(|word| word.starts_with('-') && Path::new(word).is_file());
@@ -182,7 +182,7 @@ fn reached<'a>(root: &'a Command, typed: &[String]) -> (&'a Command, Vec<&'a str
     (at, words)
 }
 
-fn of_command(root: &Command, typed: &[String], word: &str) -> Option<String> {
+fn command_tip(root: &Command, typed: &[String], word: &str) -> Option<String> {
     let before = typed.iter().position(|typed| typed == word).unwrap_or(typed.len());
     let (parent, words) = reached(root, &typed[..before]);
     let noun = words.join(" ");
@@ -218,7 +218,7 @@ fn command_elsewhere(root: &Command, word: &str) -> Option<String> {
     root.find_subcommand("plan").and_then(below).or_else(of_others)
 }
 
-fn of_flag(root: &Command, typed: &[String], flag: &str) -> Option<String> {
+fn flag_tip(root: &Command, typed: &[String], flag: &str) -> Option<String> {
     let (command, _) = reached(root, typed);
     let longs = || command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long);
     // A tip that is a flag is one of this command.

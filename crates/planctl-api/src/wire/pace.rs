@@ -48,7 +48,7 @@ impl LevelView {
 
 impl RungView {
     /// Shows the levels of a step, the first to be asked first.
-    pub fn all(task: &Task) -> Vec<RungView> {
+    pub fn levels_of(task: &Task) -> Vec<RungView> {
         let view = |pace_level: &planctl_engine::PaceLevel| RungView {
             level: pace_level.level.as_str().to_owned(),
             responder: pace_level.responder.to_string(),

@@ -21,7 +21,7 @@ pub trait Paged {
 
     /// Names the page after the entry with this key.
     fn cursor(key: impl Display) -> String {
-        format!("{}:{}", Self::NAME, plain(&key.to_string()))
+        format!("{}:{}", Self::NAME, escape_key(&key.to_string()))
     }
 
     /// Reads the key out of a cursor of this list.
@@ -31,7 +31,7 @@ pub trait Paged {
 }
 
 /// Writes a key so that it stands in an address as it is: other bytes than letters, digits, `-`, `_` and `.` as `~` and two digits.
-fn plain(key: &str) -> String {
+fn escape_key(key: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let mut text = String::new();
     for byte in key.bytes() {

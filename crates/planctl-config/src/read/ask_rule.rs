@@ -57,9 +57,9 @@ impl Reader<'_> {
                         self.wrong_type(value, "a list of kinds of asks: [\"plan\", \"effect\"]");
                         continue;
                     };
-                    let kinds = array
-                        .iter()
-                        .filter_map(|kind| self.word(kind, "kinds", &AskKind::ALL, |kind| kind.as_str()));
+                    let kinds = array.iter().filter_map(|kind| {
+                        self.read_word(kind, "kinds", &AskKind::ALL, |kind| kind.as_str())
+                    });
                     rule.kinds = Some(kinds.collect());
                 }
                 "plans" => rule.plans = self.plans(value),
@@ -80,7 +80,8 @@ impl Reader<'_> {
                 },
                 "deadline" => rule.deadline = self.duration(value),
                 "on_deadline" => {
-                    let word = self.word(value, "on_deadline", &OnDeadline::ALL, |answer| answer.as_str());
+                    let word =
+                        self.read_word(value, "on_deadline", &OnDeadline::ALL, |answer| answer.as_str());
                     rule.on_deadline = word.unwrap_or_default();
                 }
                 other => self.unknown(key.span(), other, KEYS),

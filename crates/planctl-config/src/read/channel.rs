@@ -72,7 +72,7 @@ impl Reader<'_> {
         let mut read = Read::default();
         let entries = self.table(value, &format!("notify.{name}"));
         let to = entries.iter().find(|(key, _)| key.get_ref() == "to");
-        read.to = to.and_then(|(_, value)| self.word(value, "to", &ChannelTarget::WORDS, |word| word));
+        read.to = to.and_then(|(_, value)| self.read_word(value, "to", &ChannelTarget::WORDS, |word| word));
         let keys = match read.to {
             Some("exec") => [KEYS.as_slice(), &KEYS_OF_EXEC].concat(),
             Some("smtp") => [KEYS.as_slice(), &KEYS_OF_MAIL].concat(),
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 },
                 "server" => read.server = self.string(value).map(str::to_owned),
                 "port" => read.port = self.port(value),
-                "tls" => read.tls = self.word(value, "tls", &MailTls::ALL, MailTls::as_str),
+                "tls" => read.tls = self.read_word(value, "tls", &MailTls::ALL, MailTls::as_str),
                 "from" => read.from = self.string(value).map(str::to_owned),
                 "recipients" => {
                     let expected = "a list of addresses: [\"me@example.org\"]";
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Some(
             array
                 .iter()
-                .filter_map(|entry| self.word(entry, "on", &MessageEvent::ALL, MessageEvent::as_str))
+                .filter_map(|entry| self.read_word(entry, "on", &MessageEvent::ALL, MessageEvent::as_str))
                 .collect(),
         )
     }

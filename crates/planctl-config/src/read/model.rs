@@ -21,7 +21,7 @@ impl Reader<'_> {
             let (mut max_tokens, mut timeout, mut ask) = (MODEL_TOKENS, MODEL_TIMEOUT, false);
             for (key, value) in self.table(value, &format!("models.{name}")) {
                 match key.get_ref().as_ref() {
-                    "api" => api = self.word(value, "api", &ModelApi::ALL, ModelApi::as_str),
+                    "api" => api = self.read_word(value, "api", &ModelApi::ALL, ModelApi::as_str),
                     "url" => url = self.model_url(value),
                     "model" => model = self.string(value).map(str::to_owned),
                     "key_env" => key_env = self.secret_variable(value, "key_env"),

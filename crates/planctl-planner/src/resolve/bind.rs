@@ -224,7 +224,7 @@ pub(super) fn subject(intent: &Intent) -> BTreeSet<String> {
         (None, IntentKind::Ask) => {
             topic_words(&intent.text).into_iter().filter(|word| word != "ask").collect()
         }
-        (None, IntentKind::Act | IntentKind::Transform) => Wording::of_intent(&intent.text).nouns,
+        (None, IntentKind::Act | IntentKind::Transform) => Wording::read_intent(&intent.text).nouns,
     }
 }
 

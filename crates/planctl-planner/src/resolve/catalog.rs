@@ -71,11 +71,11 @@ impl Catalog {
                 text.extend(plain_words(&parameter.name));
             }
             for word in name.nouns.iter().chain(&name.verb).chain(&server) {
-                let at = catalog.word(word);
+                let at = catalog.index_word(word);
                 catalog.postings[at].in_names.push(place);
             }
             for word in &text {
-                let at = catalog.word(word);
+                let at = catalog.index_word(word);
                 catalog.postings[at].in_texts.push(place);
             }
             catalog.entries.push(Entry { capability, name, server, text });
@@ -122,7 +122,7 @@ impl Catalog {
         near
     }
 
-    fn word(&mut self, word: &str) -> usize {
+    fn index_word(&mut self, word: &str) -> usize {
         if let Some(at) = self.words.get(word) {
             return *at;
         }

@@ -152,7 +152,7 @@ impl Tally {
 
 /// Returns the words by which an intent is known again: what it does to what, and no values.
 pub fn key_of(intent: &Intent) -> String {
-    let wording = Wording::of_intent(&intent.text);
+    let wording = Wording::read_intent(&intent.text);
     let deed = wording.deed.map(|deed| deed.as_str().to_owned());
     deed.into_iter().chain(wording.nouns).collect::<Vec<_>>().join(" ")
 }
@@ -163,7 +163,7 @@ pub fn type_of(intent: &Intent) -> String {
         IntentKind::Ask => "ask".to_owned(),
         IntentKind::Transform => "transform".to_owned(),
         IntentKind::Act => {
-            Wording::of_intent(&intent.text).deed.map_or("other", |deed| deed.as_str()).to_owned()
+            Wording::read_intent(&intent.text).deed.map_or("other", |deed| deed.as_str()).to_owned()
         }
     }
 }

@@ -97,7 +97,7 @@ impl Mending {
     }
 
     /// Hears a writer's answer.
-    pub fn answered(&mut self, answer: &Answer, planned: &Planned, catalog: &Catalog, near: &[Candidate]) {
+    pub fn take_answer(&mut self, answer: &Answer, planned: &Planned, catalog: &Catalog, near: &[Candidate]) {
         let Some(open) = self.mends.iter_mut().find(|mend| mend.change.is_none()) else { return };
         let Some((_, call)) = failed_call(planned, &open.intent) else { return };
         match change_in(&answer.text, call, &offered(call, catalog, near)) {
@@ -155,15 +155,15 @@ impl Mend {
             })
             .collect();
         let (capabilities, arguments) = (listed(offered), arguments.join("\n"));
-        let fence = Fence::about(&[&step.text, self.failed.failure_text(), &capabilities, &arguments]);
-        let mut text = fence.around("the intent", &step.text);
+        let fence = Fence::for_texts(&[&step.text, self.failed.failure_text(), &capabilities, &arguments]);
+        let mut text = fence.enclose("the intent", &step.text);
         text.push_str(
-            &fence.around(&format!("the arguments that {} was given", call.capability.id()), &arguments),
+            &fence.enclose(&format!("the arguments that {} was given", call.capability.id()), &arguments),
         );
-        text.push_str(&fence.around("the failure", self.failed.failure_text()));
-        text.push_str(&fence.around("the capabilities that there are", &capabilities));
+        text.push_str(&fence.enclose("the failure", self.failed.failure_text()));
+        text.push_str(&fence.enclose("the capabilities that there are", &capabilities));
         for why in &self.refused {
-            text.push_str(&format!("An answer of yours was not used: {}.\n", fence.around("why", why)));
+            text.push_str(&format!("An answer of yours was not used: {}.\n", fence.enclose("why", why)));
         }
         let system = format!(
             "You mend a call that failed. Say which of the capabilities that there are serves the intent, and which arguments \

@@ -159,7 +159,7 @@ pub fn planned(
     }
     planning.ask_for_the_unsaid();
     planning.name_questions(&leaves);
-    planning.planned.steps = in_order(std::mem::take(&mut planning.planned.steps));
+    planning.planned.steps = sort_by_needs(std::mem::take(&mut planning.planned.steps));
     planning.planned
 }
 
@@ -209,7 +209,7 @@ impl Planning<'_> {
             self.push(intent, Action::Ask { question });
             return;
         }
-        if let Some(of) = self.shown(intent, all) {
+        if let Some(of) = self.find_shown_step(intent, all) {
             return self.push(intent, Action::Show { of });
         }
         if intent.kind == IntentKind::Transform && self.merge(intent, all) {
@@ -273,7 +273,7 @@ impl Planning<'_> {
     }
 
     /// Finds the step whose result an intent shows, where it does nothing else: no capability is looked for then.
-    fn shown(&self, intent: &Intent, all: &[Intent]) -> Option<String> {
+    fn find_shown_step(&self, intent: &Intent, all: &[Intent]) -> Option<String> {
         let is_free = intent.tool.is_none() && intent.parameters.is_empty();
         let text = intent.text.trim();
         let (verb, about) = text.split_once(' ').unwrap_or((text, ""));
@@ -285,7 +285,7 @@ impl Planning<'_> {
         let last = results.find(|need| need.kind != IntentKind::Ask)?;
         let known = subject(&last);
         let is_about = |noun: &String| known.contains(noun) || RESULTS.contains(&noun.as_str());
-        Wording::of_intent(about).nouns.iter().all(is_about).then(|| self.step_of(&last.id))
+        Wording::read_intent(about).nouns.iter().all(is_about).then(|| self.step_of(&last.id))
     }
 
     fn add_sub_plan(&mut self, intent: &Intent, entry: &str, score: f64) {
@@ -503,7 +503,7 @@ fn question(parameter: &Parameter) -> String {
 }
 
 /// Puts each step behind those that it needs, and otherwise leaves them as they stand.
-fn in_order(mut steps: Vec<PlannedStep>) -> Vec<PlannedStep> {
+fn sort_by_needs(mut steps: Vec<PlannedStep>) -> Vec<PlannedStep> {
     let mut ordered: Vec<PlannedStep> = Vec::with_capacity(steps.len());
     while !steps.is_empty() {
         let is_ready = |step: &PlannedStep| {

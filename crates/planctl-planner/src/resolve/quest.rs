@@ -158,7 +158,7 @@ impl Quest {
     /// # Errors
     ///
     /// The id of the question that is open, where the answer is to another one.
-    pub fn answered(&mut self, id: &str, text: &str) -> Result<(), String> {
+    pub fn take_answer(&mut self, id: &str, text: &str) -> Result<(), String> {
         let before = self.events.iter().filter_map(|event| match event {
             QuestEvent::Answered(text) => Some(text.as_str()),
             QuestEvent::Discovered(_) | QuestEvent::Said(_) => None,
@@ -244,14 +244,14 @@ impl Quest {
             false => At::Discovering(Vec::new()),
         };
         for event in &self.events {
-            at = self.after(at, event);
+            at = self.next_state(at, event);
         }
         let is_over = matches!(at, At::Decided(_));
         if self.events.len() >= EVENTS_MAX && !is_over { At::GivenUp } else { at }
     }
 
     /// Returns where it is after one more event; what does not fit the state changes nothing.
-    fn after(&self, at: At, event: &QuestEvent) -> At {
+    fn next_state(&self, at: At, event: &QuestEvent) -> At {
         match (at, event) {
             (At::Discovering(patterns), QuestEvent::Discovered(found)) => {
                 self.state_after_discovery(&patterns, found)
@@ -374,11 +374,11 @@ impl Quest {
                 "permissions": { "type": "array", "items": { "type": "string" } },
             },
         });
-        let fence = Fence::about(&[&self.intent.text]);
+        let fence = Fence::for_texts(&[&self.intent.text]);
         let text = format!(
             "How would you implement a capability that does this?\n\n{}\nProvide:\n1. the recommended MCP server and tool \
              name\n2. code that implements it\n3. input and output schemas\n4. the required permissions",
-            fence.around("the intent", &self.intent.text)
+            fence.enclose("the intent", &self.intent.text)
         );
         let system = format!(
             "You propose how a missing capability can be had. A person decides; nothing that you write is run as it is.\n\n{}\n\n\

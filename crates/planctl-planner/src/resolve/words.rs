@@ -79,7 +79,7 @@ pub(super) struct Wording {
 
 impl Wording {
     /// Reads an intent. Values that stand in it (`owner/repo`, `"text"`, `#12`) are arguments and no words of what is wanted.
-    pub(super) fn of_intent(text: &str) -> Wording {
+    pub(super) fn read_intent(text: &str) -> Wording {
         let plain = crate::signals::without_quoted(text);
         let words = plain.split_whitespace().filter(|word| !is_value(word));
         Wording::of(&words.collect::<Vec<_>>().join(" "))

@@ -35,7 +35,7 @@ fn done(breakdown: &Breakdown) -> Decomposition {
 
 fn prompt(breakdown: &Breakdown) -> String {
     let NextPiece::Ask(prompt) = breakdown.next() else { panic!("{:?}", breakdown.next()) };
-    prompt.whole()
+    prompt.to_text()
 }
 
 fn answer(intents: &Value) -> Answer {
@@ -106,7 +106,7 @@ fn m_06_grounded_shows_the_tools_of_the_beginning_with_their_parameters() {
     assert!(asked.contains("github.list_issues(owner, repo, perPage, state)"), "{asked}");
     assert!(!asked.contains("late.tool"));
     let mut invented = breakdown;
-    invented.answered(answer(&json!([{ "id": "a", "text": "close them", "tool": "github.burn" }])));
+    invented.take_answer(answer(&json!([{ "id": "a", "text": "close them", "tool": "github.burn" }])));
     assert!(prompt(&invented).contains("there is no tool `github.burn`"));
 }
 
@@ -129,10 +129,10 @@ fn m_07_hybrid_takes_a_pattern_then_tools_then_intents() {
 #[test]
 fn m_08_a_coarse_piece_is_broken_up_and_only_so_deep() {
     let mut breakdown = begin("tidy up", Strategy::Grounded, &tools());
-    breakdown.answered(answer(&json!([{ "id": "a", "text": "list and close the issues" }, { "id": "b", "text": "report", "needs": ["a"] }])));
+    breakdown.take_answer(answer(&json!([{ "id": "a", "text": "list and close the issues" }, { "id": "b", "text": "report", "needs": ["a"] }])));
     let asked = prompt(&breakdown);
     assert!(asked.contains("Break up this piece") && asked.contains("list and close the issues"), "{asked}");
-    breakdown.answered(answer(&json!([{ "id": "x", "text": "list issues" }, { "id": "y", "text": "close each issue", "needs": ["x"] }])));
+    breakdown.take_answer(answer(&json!([{ "id": "x", "text": "list issues" }, { "id": "y", "text": "close each issue", "needs": ["x"] }])));
     let pieces = done(&breakdown);
     let ids: Vec<&str> = pieces.intents.iter().map(|intent| intent.id.as_str()).collect();
     assert_eq!(ids, ["I1", "I1.1", "I1.2", "I2"]);
@@ -140,7 +140,7 @@ fn m_08_a_coarse_piece_is_broken_up_and_only_so_deep() {
     let mut endless = begin("tidy up", Strategy::IntentFirst, &[]);
     let coarse = answer(&json!([{ "id": "a", "text": "tidy up", "coarse": true }]));
     for _ in 0..3 {
-        endless.answered(coarse.clone());
+        endless.take_answer(coarse.clone());
     }
     assert!(
         matches!(endless.next(), NextPiece::TooDeep(intent) if intent.id == "I1.1.1"),
@@ -152,8 +152,8 @@ fn m_08_a_coarse_piece_is_broken_up_and_only_so_deep() {
 #[test]
 fn m_11_each_intent_leads_back_to_the_goal() {
     let mut breakdown = begin("tidy up", Strategy::Grounded, &tools());
-    breakdown.answered(answer(&json!([{ "id": "a", "text": "list and close the issues" }, { "id": "b", "text": "report", "needs": ["a"] }])));
-    breakdown.answered(answer(&json!([{ "id": "x", "text": "list issues" }, { "id": "y", "text": "close each issue", "needs": ["x"] }])));
+    breakdown.take_answer(answer(&json!([{ "id": "a", "text": "list and close the issues" }, { "id": "b", "text": "report", "needs": ["a"] }])));
+    breakdown.take_answer(answer(&json!([{ "id": "x", "text": "list issues" }, { "id": "y", "text": "close each issue", "needs": ["x"] }])));
     let graph = IntentGraph::of("tidy up", &done(&breakdown).intents);
     let of = |kind: Relation| {
         let edges = graph.edges.iter().filter(|edge| edge.kind == kind);
@@ -174,7 +174,7 @@ fn an_answer_that_can_t_be_read_is_asked_for_three_times() {
         "{\"title\": \"x\", \"intents\": [{\"id\": \"a\", \"text\": \"b\", \"needs\": [\"a\"]}]}",
     ] {
         assert!(matches!(breakdown.next(), NextPiece::Ask(_)));
-        breakdown.answered(Answer::new(text));
+        breakdown.take_answer(Answer::new(text));
     }
     assert!(matches!(breakdown.next(), NextPiece::Unreadable(faults) if faults[0].contains("not before it")));
 }

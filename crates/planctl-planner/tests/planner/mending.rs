@@ -70,7 +70,7 @@ fn mended(mending: &mut Mending, answers: &[Value]) -> MendNext {
     let catalog = catalog();
     let before = resolved(&catalog, mending);
     for answer in answers {
-        mending.answered(&Answer::new(&answer.to_string()), &before, &catalog, &near());
+        mending.take_answer(&Answer::new(&answer.to_string()), &before, &catalog, &near());
     }
     mending.next(&before, &catalog, &near())
 }

@@ -43,7 +43,7 @@ fn ask(quest: &Quest) -> QuestAsk {
 
 fn answer(quest: &mut Quest, text: &str) {
     let id = ask(quest).id;
-    quest.answered(&id, text).unwrap_or_else(|open| panic!("{open} is open"));
+    quest.take_answer(&id, text).unwrap_or_else(|open| panic!("{open} is open"));
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn m_38_discovery_comes_first_and_what_it_finds_is_used() {
 fn m_38_a_quest_goes_on_from_its_record_and_hears_an_answer_once() {
     let mut own = undiscovered(&["a.b"]);
     assert_eq!(ask(&own).id, "I2-1");
-    own.answered("I2-1", "2").unwrap();
-    own.answered("I2-1", "2").unwrap();
+    own.take_answer("I2-1", "2").unwrap();
+    own.take_answer("I2-1", "2").unwrap();
     assert_eq!(ask(&own).id, "I2-2", "the same answer again is no answer to the next question");
-    assert_eq!(own.answered("I2-1", "1"), Err("I2-2".to_owned()));
+    assert_eq!(own.take_answer("I2-1", "1"), Err("I2-2".to_owned()));
     let stored = serde_json::to_string(&own).unwrap();
     assert_eq!(serde_json::from_str::<Quest>(&stored).unwrap().next(), own.next());
 }

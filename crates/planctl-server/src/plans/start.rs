@@ -501,7 +501,7 @@ pub(super) fn refuse_other_worker(
         return Err(ServiceError::Conflict {
             what: format!(
                 "start {plan} with {}: it was approved by the policy {policy}, which allows no worker but those configured",
-                worker.shown()
+                worker.display_command()
             ),
             next: Next::approve(plan),
         });
@@ -509,9 +509,9 @@ pub(super) fn refuse_other_worker(
     let Some(approved) = approved_worker(approval)?.filter(|approved| Some(approved) != worker) else {
         return Ok(());
     };
-    let named = worker.map_or("what is configured".to_owned(), Agent::shown);
+    let named = worker.map_or("what is configured".to_owned(), Agent::display_command);
     Err(ServiceError::Conflict {
-        what: format!("start {plan} with {named}: it was approved for {}", approved.shown()),
+        what: format!("start {plan} with {named}: it was approved for {}", approved.display_command()),
         next: Next::UseApprovedWorker {
             plan: plan.to_owned(),
             approved: approved.to_string(),

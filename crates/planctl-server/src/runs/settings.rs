@@ -241,7 +241,7 @@ impl RunSettings {
     /// Returns the text that shows a role's agent, and its permissions where they are not the default.
     pub(crate) fn shown(&self, role: &Role) -> Option<String> {
         let agent = self.worker_for(role)?;
-        let shown = agent.shown();
+        let shown = agent.display_command();
         let may = permission_words(Some(agent), &self.permissions(role), self.network(role));
         Some(match may {
             Some(may) => format!("{shown} ({may})"),

@@ -141,7 +141,7 @@ async fn m_41_a_thousand_hostile_servers_cost_no_panic_and_little_memory() {
         let server = tokio::spawn(serve(theirs, seed));
         let (read, write) = tokio::io::split(ours);
         let conversation =
-            async { used_once(Connection::over(read, write).await?, "use", json!({"a": "x"})).await };
+            async { used_once(Connection::connect_over(read, write).await?, "use", json!({"a": "x"})).await };
         match tokio::time::timeout(WITHIN, conversation).await {
             Ok(Ok(_)) => results += 1,
             Ok(Err(_)) => faults += 1,

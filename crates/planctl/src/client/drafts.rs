@@ -16,7 +16,7 @@ impl Client {
 
     /// Takes over a draft of this workspace that another machine kept; returns how often it was kept.
     pub async fn take_draft(&self, key: &str) -> Result<u64, Failure> {
-        let call = DraftTakeCall { place: self.place() };
+        let call = DraftTakeCall { place: self.place_call() };
         let view: DraftVersionView = self.api.post(&format!("/v1/drafts/{key}/take"), &[], &call).await?;
         Ok(view.version)
     }
@@ -28,7 +28,7 @@ impl Client {
 
     /// Keeps a draft of this workspace; exit 5 where another machine kept it meanwhile.
     pub async fn keep_draft(&self, key: &str, call: DraftRecordCall) -> Result<(), Failure> {
-        let call = DraftRecordCall { place: self.place(), ..call };
+        let call = DraftRecordCall { place: self.place_call(), ..call };
         self.api.post::<DraftVersionView>(&format!("/v1/drafts/{key}"), &[], &call).await.map(drop)
     }
 }

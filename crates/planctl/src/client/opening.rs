@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// Finds the daemon, for what nothing but a daemon can do.
-    pub async fn of_daemon(context: &Context) -> Result<Api, Failure> {
+    pub async fn open_daemon(context: &Context) -> Result<Api, Failure> {
         match daemon(context).await? {
             Some(api) => Ok(api),
             None => Err(Failure::new(

@@ -16,7 +16,7 @@ impl Client {
 
     /// Returns all tokens, without their secrets.
     pub async fn tokens(&self) -> Result<TokenList, Failure> {
-        self.api.all("/v1/tokens", &[]).await
+        self.api.get_all_pages("/v1/tokens", &[]).await
     }
 
     /// Revokes a token.
@@ -26,12 +26,12 @@ impl Client {
 
     /// Returns the roles that have work out, or workers who offer to do theirs.
     pub async fn role_work(&self) -> Result<RoleWorkList, Failure> {
-        self.api.all("/v1/roles", &[]).await
+        self.api.get_all_pages("/v1/roles", &[]).await
     }
 
     /// Returns the workers that asked for work.
     pub async fn workers(&self) -> Result<WorkerList, Failure> {
-        self.api.all("/v1/workers", &[]).await
+        self.api.get_all_pages("/v1/workers", &[]).await
     }
 
     /// Has a worker claim nothing more, or claim again.

@@ -74,7 +74,7 @@ pub async fn resolve_asks(client: &Client, ids: &[u64], word: Option<&str>) -> R
         return Ok(ids.to_vec());
     }
     let mut open = client.asks(None).await?.asks;
-    open.retain(|ask| word.is_none_or(|word| takes(ask, word)));
+    open.retain(|ask| word.is_none_or(|word| takes_answer(ask, word)));
     let (here, elsewhere): (Vec<AskView>, Vec<AskView>) =
         open.into_iter().partition(|ask| ask.workspace == client.workspace());
     // Without a number nobody decides about another folder by accident.
@@ -99,7 +99,7 @@ pub async fn resolve_asks(client: &Client, ids: &[u64], word: Option<&str>) -> R
 }
 
 /// Says whether an ask is open to this answer; a proposed step is put in by what is called an approval.
-fn takes(ask: &AskView, word: &str) -> bool {
+fn takes_answer(ask: &AskView, word: &str) -> bool {
     let is_proposal = ask.kind == "insertion" && word == "approve";
     is_proposal || ask.answers.iter().any(|answer| answer == word)
 }
@@ -244,7 +244,7 @@ pub async fn approve_all_of(context: &Context, run: &str, given: &Approving) -> 
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let open = client.asks(Some(handle)).await?.asks;
-    let ids: Vec<u64> = open.iter().filter(|ask| takes(ask, "approve")).map(|ask| ask.id).collect();
+    let ids: Vec<u64> = open.iter().filter(|ask| takes_answer(ask, "approve")).map(|ask| ask.id).collect();
     if ids.is_empty() {
         let run = shell_word(run);
         let message = format!("no ask of {} waits for an approval", show::safe(&run));

@@ -42,7 +42,7 @@ fn config_text(loaded: &Loaded, with_origin: bool) -> String {
         let of = &entry.key.0[..entry.table];
         if of != table {
             let gap = if text.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{gap}[{}]\n", Key::written(of)));
+            text.push_str(&format!("{gap}[{}]\n", Key::write_path(of)));
             table = of;
         }
         let origins = origins(entry);
@@ -65,7 +65,7 @@ fn config_text(loaded: &Loaded, with_origin: bool) -> String {
 
 // A string, a list and a number are written alike in JSON and in TOML; only DEL is not.
 fn line(entry: &Entry) -> String {
-    let name = Key::written(&entry.key.0[entry.table..]);
+    let name = Key::write_path(&entry.key.0[entry.table..]);
     if name.is_empty() {
         return String::new();
     }
@@ -116,7 +116,8 @@ fn paths(context: &Context) -> Answer {
         return Ok(Exit::Yes);
     }
     let has_project = places.iter().any(|place| !matches!(place.of, FileOwner::User));
-    let rows = places.iter().map(|place| vec![place.path.display().to_string(), standing(place).to_owned()]);
+    let rows =
+        places.iter().map(|place| vec![place.path.display().to_string(), trust_words(place).to_owned()]);
     show::print(&show::table(&["FILE", "WHAT IT IS"], rows.collect()))?;
     if !has_project {
         let workspace = show::safe(&context.workspace().display().to_string());
@@ -125,7 +126,7 @@ fn paths(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn standing(place: &CandidateFile) -> &'static str {
+fn trust_words(place: &CandidateFile) -> &'static str {
     match place.of {
         FileOwner::User if place.is_there => "yours, for all projects",
         FileOwner::User => "yours, for all projects; not there",

@@ -357,7 +357,7 @@ impl<'a> Drafting<'a> {
         let is_of_page = !self.folder.as_os_str().is_empty();
         let seen = |file: &Path| match is_of_page {
             true => self.folder.join(file),
-            false => plan_files::seen(self.context, file),
+            false => plan_files::path_from_here(self.context, file),
         };
         let written = self.record.written.as_ref().map(|(file, text)| (seen(file), text.clone()));
         let file = match (&self.args.out, &written) {

@@ -126,7 +126,7 @@ async fn break_up(
     let workspace = context.workspace().to_string_lossy().into_owned();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let (key, names) = (writer.map_or_else(String::new, DraftWriter::key), names.join(","));
-    let parts = ["goal", &workspace, &args.goal, word(strategy), &key, &names];
+    let parts = ["goal", &workspace, &args.goal, strategy_word(strategy), &key, &names];
     let kept = Kept::lock(database, &parts)?;
     kept.take_newest().await?;
     let earlier = if args.again { None } else { kept.read::<Breakdown>()? };
@@ -147,7 +147,7 @@ async fn break_up(
             record: &mut breakdown,
         };
         let answer = writer.ask(context, &prompt, &mut allowance, &mut stop).await?;
-        breakdown.answered(answer);
+        breakdown.take_answer(answer);
         kept.keep(&breakdown, &args.goal).await?;
     }
     Ok(breakdown)
@@ -179,7 +179,7 @@ async fn capabilities(context: &Context, files: &[ToolsFile]) -> Result<Vec<Capa
         return capabilities_of(files);
     }
     let mut all = Vec::new();
-    for (server, tools) in super::tool::of_servers(context).await? {
+    for (server, tools) in super::tool::list_servers_tools(context).await? {
         let tools: Vec<Value> = tools
             .into_iter()
             .map(|tool| {
@@ -258,13 +258,13 @@ fn view(
     let signs = planctl_planner::signals(&args.goal);
     GoalView {
         goal: args.goal.clone(),
-        strategy: pieces.map(|pieces| word(pieces.strategy).to_owned()),
+        strategy: pieces.map(|pieces| strategy_word(pieces.strategy).to_owned()),
         confidence: pieces.map_or(0.0, |pieces| pieces.confidence),
         signals: signs.into_iter().map(|sign| sign.describe().to_owned()).collect(),
         considered: breakdown
             .considered()
             .into_iter()
-            .map(|one| ConsideredView { strategy: word(one.strategy).to_owned(), why: one.why })
+            .map(|one| ConsideredView { strategy: strategy_word(one.strategy).to_owned(), why: one.why })
             .collect(),
         intents: pieces.iter().flat_map(|pieces| &pieces.intents).map(|one| intent(one, tools)).collect(),
         spent: shown::spent_view(breakdown.spent()),
@@ -383,7 +383,7 @@ fn graph(
     Ok(Exit::Yes)
 }
 
-fn word(strategy: Strategy) -> &'static str {
+fn strategy_word(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Pattern => "pattern",
         Strategy::IntentFirst => "intent_first",

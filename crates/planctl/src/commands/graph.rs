@@ -48,7 +48,9 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
                 match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
                     Some(text) => format!("{}\n", text.trim_end()),
                     None => match language_of(format) {
-                        Some(to) => written(workflow::convert(&read.source, workflow, to), &read.source, to)?,
+                        Some(to) => {
+                            converted_text(workflow::convert(&read.source, workflow, to), &read.source, to)?
+                        }
                         None => render(workflow, &Stages::new(), format)?,
                     },
                 }
@@ -56,7 +58,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
                 let help = "a run has one graph: leave --entry out";
                 return Err(Failure::usage(format!("{} is not a library", show::safe(&what))).help(help));
             } else {
-                of_run(context, &what, format).await?
+                draw_run(context, &what, format).await?
             };
             match output {
                 None => show::print(&text)?,
@@ -171,15 +173,15 @@ impl Read {
     }
 
     /// Says what was not looked at, where `plan verify` says more of the file than this command.
-    fn unsaid(&self) -> Option<String> {
+    fn unchecked_words(&self) -> Option<String> {
         let name = show::file_word(Path::new(self.source.path()));
         match (self.workflows.len(), self.other_warnings) {
             (0, _) | (1, 0) => None,
             (1, count) => {
                 let warnings = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
-                Some(next::here(&format!("planctl verify {name} has {warnings} about other things")))
+                Some(next::commands_here(&format!("planctl verify {name} has {warnings} about other things")))
             }
-            (_, _) => Some(next::here(&format!(
+            (_, _) => Some(next::commands_here(&format!(
                 "contracts and files were not looked at: planctl verify takes one graph, \
                  planctl graph render {name} --entry NAME --format json writes it"
             ))),
@@ -230,14 +232,14 @@ fn findings_summary(read: &Read) -> String {
     let size = if sizes.is_empty() { "no graph".to_owned() } else { sizes.join("; ") };
     let mut text =
         format!("{name}: {word} · {size} · {}, {}\n", counted(errors, "error"), counted(warnings, "warning"));
-    if let Some(unsaid) = read.unsaid().filter(|_| errors == 0) {
+    if let Some(unsaid) = read.unchecked_words().filter(|_| errors == 0) {
         text.push_str(&format!("  {unsaid}\n"));
     }
     text
 }
 
 /// Draws the graph that a run executes, and where each of its nodes stands.
-async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, Failure> {
+async fn draw_run(context: &Context, run: &str, format: Format) -> Result<String, Failure> {
     let client = Client::open(context).await?;
     let handle = client.find(run).await.map_err(|failure| plan_files::or_near(context, run, failure))?;
     let checked = client.plan_of_run(handle).await?;
@@ -246,7 +248,7 @@ async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, 
         return Err(Failure::new(Exit::No, format!("{} has no graph", show::safe(&view.run))));
     };
     if let Some(to) = language_of(format) {
-        return written(workflow::convert_graph(graph, to), &checked.source, to);
+        return converted_text(workflow::convert_graph(graph, to), &checked.source, to);
     }
     let mut workflow = workflow::of_graph(graph);
     if format == Format::Svg {
@@ -292,11 +294,11 @@ fn language_of(format: Format) -> Option<Option<Language>> {
 }
 
 /// Returns the text of a plan in another language, unless that would be judged in another way.
-pub fn written(written: Converted, of: &Source, to: Option<Language>) -> Result<String, Failure> {
+pub fn converted_text(written: Converted, of: &Source, to: Option<Language>) -> Result<String, Failure> {
     if !written.is_compared {
         let name = show::file_word(Path::new(of.path()));
         show::say(&styled(CARE, "warning: the plan has errors, so nothing could compare the two texts"));
-        show::say(&next::here(&format!("help: planctl verify {name}")));
+        show::say(&next::commands_here(&format!("help: planctl verify {name}")));
     }
     for lost in &written.lost {
         show::say(&format!("not written: {}", show::safe(lost)));

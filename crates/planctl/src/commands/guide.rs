@@ -43,7 +43,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
         }
         GuideCommand::On { plan: None, .. } => resume_guided(context).await,
         GuideCommand::Activate { activate } => set_activation(context, activate),
-        GuideCommand::Off => off(context).await,
+        GuideCommand::Off => switch_off(context).await,
         GuideCommand::Status => status(context).await,
         GuideCommand::Install(wanted) => install::run(context, &wanted),
         GuideCommand::Doctor { canary } => doctor::run(context, canary).await,
@@ -64,7 +64,7 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
         && !let_go(&client, before, "guide on another plan").await?.is_over()
     {
         let run = show::safe(&before.run);
-        context.say(&next::here(&format!(
+        context.say(&next::commands_here(&format!(
             "{run} is paused; planctl resume {} takes it up",
             shell_word(&before.run)
         )));
@@ -88,7 +88,7 @@ pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) ->
 /// turn ends.
 pub async fn suspend_guards(context: &Context, client: &Client) -> Result<(), Failure> {
     let state_dir = context.state_dir()?;
-    let Some((workspace, guidance)) = Guidance::around(&state_dir, context.workspace())? else {
+    let Some((workspace, guidance)) = Guidance::find_from(&state_dir, context.workspace())? else {
         return Ok(());
     };
     if guidance.guards.iter().all(|guard| guard.open.is_none()) {
@@ -160,7 +160,7 @@ fn set_activation(context: &Context, activate: Activate) -> Answer {
 }
 
 /// Lets the sessions of the workspace go, and pauses the run.
-async fn off(context: &Context) -> Answer {
+async fn switch_off(context: &Context) -> Answer {
     let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     let Some(guided) = held.guidance.guided.take() else {
         context.say("no plan holds the sessions of this workspace");
@@ -192,7 +192,7 @@ async fn let_go(client: &Client, guided: &Guided, why: &str) -> Result<RunState,
 
 async fn status(context: &Context) -> Answer {
     let format = context.format(&[Format::Human, Format::Json])?;
-    let guidance = Guidance::around(&context.state_dir()?, context.workspace())?;
+    let guidance = Guidance::find_from(&context.state_dir()?, context.workspace())?;
     let guidance = guidance.map(|(_, guidance)| guidance).unwrap_or_default();
     let hooks: Vec<&str> = install::installed(context)?.into_iter().map(SessionAgent::as_str).collect();
     let (run, state) = match &guidance.guided {
@@ -225,7 +225,7 @@ async fn status(context: &Context) -> Answer {
         text.push_str(&guard::line(guard));
     }
     text.push_str(&match hooks.as_slice() {
-        [] => next::here("no agent has planctl's hooks: planctl guide install claude\n"),
+        [] => next::commands_here("no agent has planctl's hooks: planctl guide install claude\n"),
         hooks => format!("hooks: {}\n", hooks.join(", ")),
     });
     show::print(&text)?;

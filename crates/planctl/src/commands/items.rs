@@ -118,7 +118,7 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
     if is_json && shown.shell {
         return Err(Failure::usage("--shell and --json are two answers: name one"));
     }
-    let api = Client::of_daemon(context).await?;
+    let api = Client::open_daemon(context).await?;
     let Some(claimed) = claimed_within(&api, call, wait).await? else {
         context.say("no work");
         return Ok(Exit::Nothing);
@@ -233,7 +233,7 @@ async fn held(context: &Context, item: &HeldItem) -> Result<LeasedItem, Failure>
     let id = id.ok_or_else(|| missing("name the item, or set PLANCTL_ITEM"))?;
     let token = named(&item.token, "PLANCTL_ITEM_TOKEN");
     let token = token.ok_or_else(|| missing("the item's token is missing: set PLANCTL_ITEM_TOKEN"))?;
-    LeasedItem::new(&Client::of_daemon(context).await?, &id, &token)
+    LeasedItem::new(&Client::open_daemon(context).await?, &id, &token)
 }
 
 async fn show_item(context: &Context, item: &HeldItem) -> Answer {

@@ -93,7 +93,7 @@ impl Account for OneCall {
         Ok(())
     }
 
-    fn answered(&mut self) {
+    fn strike_in_memory(&mut self) {
         self.is_sent = false;
     }
 }

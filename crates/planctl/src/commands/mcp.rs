@@ -16,7 +16,7 @@ pub async fn run(context: Context, given: McpArgs) -> Answer {
     if let Some(McpCommand::Install(wanted)) = &given.command {
         return install::run(&context, wanted);
     }
-    let scratch = if given.no_planning { Scratch::Off } else { Scratch::own() };
+    let scratch = if given.no_planning { Scratch::Off } else { Scratch::for_this_process() };
     let served = serve_stdio(WorkspaceGateway::new(context), scratch, mended_json).await;
     served.map_err(|error| Failure::new(Exit::No, format!("could not go on with the client: {error}")))?;
     Ok(Exit::Yes)

@@ -44,14 +44,14 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
     let language = Language::of(&file.to_string_lossy());
     write::refuse_other_language(&file, language)?;
     let source = match language {
-        None => in_language(source, None)?,
+        None => convert_to(source, None)?,
         Some(_) => source,
     };
     let source = match Language::of(source.path()) {
         None => Source::new(source.path(), instantiate(&source, title.as_deref(), &owner, place.as_ref())),
         Some(_) => source,
     };
-    let text = in_language(source, language)?.text().to_owned();
+    let text = convert_to(source, language)?.text().to_owned();
     put(context, &file, &text, how.force)?;
     show::print(&format!(
         "wrote {}\n{}\n",
@@ -62,7 +62,7 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
 }
 
 /// Returns a plan in a language, markdown where it is none.
-fn in_language(source: Source, to: Option<Language>) -> Result<Source, Failure> {
+fn convert_to(source: Source, to: Option<Language>) -> Result<Source, Failure> {
     let from = Language::of(source.path());
     if from == to {
         return Ok(source);
@@ -77,7 +77,7 @@ fn in_language(source: Source, to: Option<Language>) -> Result<Source, Failure> 
             Failure::new(Exit::No, message).help("planctl graph render FILE --entry NAME writes one of them")
         );
     };
-    let text = graph::written(workflow::convert(&source, graph, to), &source, to)?;
+    let text = graph::converted_text(workflow::convert(&source, graph, to), &source, to)?;
     Ok(Source::new(format!("plan.{}", to.map_or("md", Language::ending)), text))
 }
 

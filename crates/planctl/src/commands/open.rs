@@ -12,7 +12,7 @@ use crate::show;
 /// Opens the page; where no browser can be started, or only the link is wanted, prints the link.
 pub async fn run(context: &Context, only_print: bool) -> Answer {
     let is_json = context.is_json()?;
-    let link: PageLink = Client::of_daemon(context).await?.post("/v1/page/link", &[], &Nothing {}).await?;
+    let link: PageLink = Client::open_daemon(context).await?.post("/v1/page/link", &[], &Nothing {}).await?;
     if is_json {
         show::print_json(&link)?;
         return Ok(Exit::Yes);

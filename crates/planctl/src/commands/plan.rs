@@ -277,7 +277,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     context.say_findings(&client.topic_findings(&checked).await?);
     context.say_findings(&verify::allowed(&checked));
     if folder.is_empty() && !is_json {
-        super::run::approval::say_uncommitted(&client.standing(&checked, None, true).await?.uncommitted);
+        super::run::approval::say_uncommitted(&client.plan_standing(&checked, None, true).await?.uncommitted);
     }
     let decided = client.approve(&checked, given).await?;
     print_recorded(context, &decided, is_json)?;

@@ -7,7 +7,7 @@ use super::Context;
 use crate::client::Client;
 use crate::failure::{Answer, Exit};
 use crate::next;
-use crate::plan_files::found;
+use crate::plan_files::find_plans;
 use crate::show;
 
 /// Lists the plans; a file that git ignores is none.
@@ -15,7 +15,7 @@ pub async fn ls(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let runs = Client::open(context).await?.list(false).await?.runs;
     let plans =
-        found(context.workspace())?.into_iter().map(|(path, tree)| view(path, &tree, &runs)).collect();
+        find_plans(context.workspace())?.into_iter().map(|(path, tree)| view(path, &tree, &runs)).collect();
     let list = PlanFileList { plans };
     if is_json {
         show::print_json(&list)?;

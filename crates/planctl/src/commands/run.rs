@@ -145,7 +145,7 @@ fn approved_line(view: &RunView, begun: Option<String>) -> Option<String> {
     }
     let (plan, at) = (begun?, view.approved_at.as_deref()?);
     let (by, ago) = (show::safe(by), show::ago(at, client::now_unix_seconds()));
-    let back = next::here(&format!("planctl reject {plan} --note WHY"));
+    let back = next::commands_here(&format!("planctl reject {plan} --note WHY"));
     Some(format!("approved by {by} {ago}; to take that back: {back}"))
 }
 
@@ -170,7 +170,7 @@ async fn is_taken_up(context: &Context, checked: &Checked, again: bool) -> Resul
     if !errors.all(|error| error.code.is_of_the_surroundings()) {
         return Ok(false);
     }
-    Ok(Client::open(context).await?.standing(checked, None, again).await?.goes_on)
+    Ok(Client::open(context).await?.plan_standing(checked, None, again).await?.goes_on)
 }
 
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
@@ -319,7 +319,7 @@ async fn watch_run(
 ) -> Answer {
     let manner = progress.manner();
     let mut answer_prompt = AnswerPrompt::open(context, manner, no_wait)?;
-    let mut shown = Shown::after(client, handle, Some(0)).await?;
+    let mut shown = Shown::begin_after(client, handle, Some(0)).await?;
     let mut waits = Waits::default();
     loop {
         let seen = async {

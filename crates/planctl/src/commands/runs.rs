@@ -152,15 +152,15 @@ fn run_table(context: &Context, runs: &[RunSummary], all: bool) -> String {
     };
     // By their use: the place of a run, and what it waits for, are what a list is read for.
     let columns = [
-        (Column::whole("RUN"), true),
-        (Column::whole("STATE"), true),
-        (Column::whole("PROGRESS").left_out(4), true),
-        (Column::cut("WAITING ON"), true),
-        (Column::whole("AGE").left_out(1), true),
-        (Column::whole("ENDED").left_out(2), has_ended),
-        (Column::whole("SPENT").left_out(3), has_cost),
-        (Column::cut("PLAN").left_out(5), true),
-        (Column::cut("WORKSPACE").left_out(6), all),
+        (Column::uncut("RUN"), true),
+        (Column::uncut("STATE"), true),
+        (Column::uncut("PROGRESS").left_out(4), true),
+        (Column::cuttable("WAITING ON"), true),
+        (Column::uncut("AGE").left_out(1), true),
+        (Column::uncut("ENDED").left_out(2), has_ended),
+        (Column::uncut("SPENT").left_out(3), has_cost),
+        (Column::cuttable("PLAN").left_out(5), true),
+        (Column::cuttable("WORKSPACE").left_out(6), all),
     ];
     let header = columns.into_iter().filter_map(|(column, is_there)| is_there.then_some(column));
     show::list_of(&header.collect::<Vec<Column>>(), runs.iter().map(row).collect())

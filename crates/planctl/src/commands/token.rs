@@ -14,14 +14,14 @@ pub async fn run(context: &Context, command: TokenCommand) -> Answer {
     match command {
         TokenCommand::Create { scope, name, roles, expires } => {
             let seconds = expires.map(|expires| expires.as_secs());
-            create(context, TokenCall { name, scope: word(scope), roles, seconds }).await
+            create(context, TokenCall { name, scope: scope_word(scope), roles, seconds }).await
         }
         TokenCommand::Ls => ls(context).await,
         TokenCommand::Revoke { id } => revoke(context, &id).await,
     }
 }
 
-fn word(scope: TokenScope) -> String {
+fn scope_word(scope: TokenScope) -> String {
     scope.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 

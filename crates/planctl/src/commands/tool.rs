@@ -41,7 +41,7 @@ pub async fn run(context: &Context, command: ToolCommand) -> Answer {
 
 /// Returns the tools of each server of planctl.toml, as it is kept or else as the server lists it, with the effects that are
 /// declared of each; one that can't be asked is told of and left out.
-pub async fn of_servers(context: &Context) -> Result<Vec<(String, Vec<ToolView>)>, Failure> {
+pub async fn list_servers_tools(context: &Context) -> Result<Vec<(String, Vec<ToolView>)>, Failure> {
     let servers = &context.config()?.config.servers;
     if servers.is_empty() {
         return Ok(Vec::new());
@@ -90,7 +90,7 @@ impl<'a> Asking<'a> {
         Ok(Asking { may, ..self })
     }
 
-    fn place(&self) -> Result<ToolPlace<'_>, Failure> {
+    fn tool_place(&self) -> Result<ToolPlace<'_>, Failure> {
         let config = &self.context.config()?.config;
         Ok(ToolPlace { workspace: self.context.workspace(), state_dir: &self.state_dir, config })
     }
@@ -100,7 +100,7 @@ impl<'a> Asking<'a> {
         let stopped = async {
             stop.wait_for_signal().await;
         };
-        let list = self.place()?.list(server, anew, &self.spawner, stopped).await;
+        let list = self.tool_place()?.list(server, anew, &self.spawner, stopped).await;
         list.map_err(|error| self.failure(server, &error))
     }
 
@@ -171,7 +171,7 @@ impl<'a> Asking<'a> {
         let stopped = async {
             stop.wait_for_signal().await;
         };
-        let result = self.place()?.call(server, calls, within, &self.spawner, stopped).await;
+        let result = self.tool_place()?.call(server, calls, within, &self.spawner, stopped).await;
         let result = result.map_err(|error| self.failure(server, &error))?;
         show::print(&format!("{}\n", show::safe_block(&result)))?;
         Ok(Exit::Yes)

@@ -26,7 +26,7 @@ mod watch;
 pub use human::{
     allowed, counted, findings, grouped, is_shown, outcome, short_digest, summary, without_agent,
 };
-pub use picture::{Detail, draw, name_others, place, plan_view, unserved_roles};
+pub use picture::{Detail, draw, name_others, plan_view, unserved_roles, workspace_words};
 pub use plain::warnings;
 
 const FORMATS: [Format; 6] =

@@ -98,7 +98,7 @@ async fn work_shown(
 ) -> Result<Worked, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut asked = None;
-    let mut shown = Shown::after(client, handle, how.since).await?;
+    let mut shown = Shown::begin_after(client, handle, how.since).await?;
     let (mut looks, mut has_said_asks) = (0, false);
     let activity = LiveActivity::default();
     let working = client.work_on(handle, how.no_wait, activity.clone(), stopped);
@@ -192,7 +192,7 @@ pub struct Shown {
 
 impl Shown {
     /// Begins behind a place in a run's history; without one behind all that there is, of the runs within it, too.
-    pub async fn after(client: &Client, handle: Handle, since: Option<u64>) -> Result<Shown, Failure> {
+    pub async fn begin_after(client: &Client, handle: Handle, since: Option<u64>) -> Result<Shown, Failure> {
         let mut runs = match since {
             Some(0) => return Ok(Shown { runs: vec![(handle, 0)] }),
             Some(_) | None => Vec::new(),
@@ -269,7 +269,7 @@ async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     for ask in open_asks(client, handle).await? {
         show::tell(&styled(
             show::CARE,
-            &next::here(&format!("waiting for you: planctl approvals show {}", ask.id)),
+            &next::commands_here(&format!("waiting for you: planctl approvals show {}", ask.id)),
         ));
     }
     Ok(())

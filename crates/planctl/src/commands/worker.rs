@@ -71,7 +71,7 @@ async fn test(context: &Context, worker: &Agent, role: &RoleConfig, within: Dura
     }
     let spawner = Spawner::start_self(None).map_err(failed)?;
     let mut stop = Stop::listen()?;
-    context.say(&format!("one small task for {} …", show::safe(&worker.shown())));
+    context.say(&format!("one small task for {} …", show::safe(&worker.display_command())));
     let tryout = Tryout { worker, role, config, workspace: &workspace, scratch: &scratch, within };
     let stopped = async {
         stop.wait_for_signal().await;

@@ -55,7 +55,7 @@ impl Gives {
 fn find(config: &Config, named: &str, wanted: Gives) -> Result<Model, Failure> {
     let Some(known) = config.models.get(named) else {
         return match is_address(named) {
-            true => at_address(config, named, wanted),
+            true => find_by_address(config, named, wanted),
             false => Err(unknown(config, named)),
         };
     };
@@ -87,7 +87,7 @@ fn unknown(config: &Config, named: &str) -> Failure {
 
 /// Finds the model at an address: the one that planctl.toml has there, with its key, its limits and its asks; else one that is asked
 /// without a key, in the form of calls that the address ends with.
-fn at_address(config: &Config, address: &str, wanted: Gives) -> Result<Model, Failure> {
+fn find_by_address(config: &Config, address: &str, wanted: Gives) -> Result<Model, Failure> {
     let (url, model) = address.split_once('#').unwrap_or((address, ""));
     // Neither message repeats the address: a key may stand in it.
     if let Some(wrong) = wrong_url(url) {

@@ -88,13 +88,13 @@ pub(super) fn tokens_of_texts(value: &Value) -> Option<Tokens> {
 /// Reads a response.
 pub(super) fn answer(api: ModelApi, value: &Value, name: &str) -> Result<Said, String> {
     match api {
-        ModelApi::Messages => of_messages(value, name),
-        ModelApi::Chat => of_chat(value),
+        ModelApi::Messages => read_messages(value, name),
+        ModelApi::Chat => read_chat(value),
         ModelApi::Embeddings => Err("it has vectors and no answer".to_owned()),
     }
 }
 
-fn of_messages(value: &Value, name: &str) -> Result<Said, String> {
+fn read_messages(value: &Value, name: &str) -> Result<Said, String> {
     let content = value.get("content").and_then(Value::as_array).ok_or("it has no `content`")?;
     let kind = |part: &&Value, kind: &str| part.get("type").and_then(Value::as_str) == Some(kind);
     let call = content
@@ -119,7 +119,7 @@ fn of_messages(value: &Value, name: &str) -> Result<Said, String> {
     Ok(Said { text, tokens })
 }
 
-fn of_chat(value: &Value) -> Result<Said, String> {
+fn read_chat(value: &Value) -> Result<Said, String> {
     let choices = value.get("choices").and_then(Value::as_array).ok_or("it has no `choices`")?;
     let message =
         choices.first().and_then(|choice| choice.get("message")).ok_or("its `choices` have no message")?;

@@ -149,7 +149,7 @@ fn each_next_step_can_be_typed_where_a_person_stands_and_means_the_plan_and_the_
                 {
                     continue;
                 }
-                let words = place.words(&next, workspace).replace("NAME", "claude");
+                let words = place.command_words(&next, workspace).replace("NAME", "claude");
                 let found = commands(&words);
                 assert!(!found.is_empty(), "{next:?}: {words}");
                 for command in found {

@@ -238,7 +238,7 @@ fn footer(view: &RunView, look: &Look) -> Option<String> {
     };
     Some(match (wait.id, &wait.run, &wait.role) {
         (Some(id), _, _) if is_live => {
-            styled(CARE, &next::here(&format!("waiting for you: planctl approvals show {id}")))
+            styled(CARE, &next::commands_here(&format!("waiting for you: planctl approvals show {id}")))
         }
         (Some(_), _, _) => styled(CARE, "waiting for you"),
         (None, Some(run), _) if wait.lock.is_some() => {

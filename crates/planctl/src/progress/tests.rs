@@ -91,10 +91,10 @@ fn a_failed_contract_is_one_line_with_its_exit_code_and_last_words() {
     let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
     let found = json!({"found": {"found": "evidence", "ending": {"how": "exited", "code": 1},
         "stdout": {"tail": "ran 3\nAssertionError: 30.1 > 30\n"}, "stderr": {"tail": ""}}});
-    assert_eq!(progress.plain(&line("harness.evaluated", "2", found)), None);
+    assert_eq!(progress.plain_line(&line("harness.evaluated", "2", found)), None);
     let verdict = line("node_verified", "2", json!({"attempt": 1, "verdict": "failed"}));
     assert_eq!(
-        progress.plain(&verdict).unwrap(),
+        progress.plain_line(&verdict).unwrap(),
         "12:04:31 step=2 attempt=1 contract=failed exit=1 \"AssertionError: 30.1 > 30\""
     );
 }
@@ -140,24 +140,27 @@ fn a_question_to_a_person_and_what_waits_is_no_work_that_is_out() {
 #[test]
 fn a_node_of_a_graph_is_named_whether_or_not_it_was_seen_to_begin() {
     let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
-    let reported = progress.plain(&line("agent.reported", "build", json!({"attempt": 1}))).unwrap();
+    let reported = progress.plain_line(&line("agent.reported", "build", json!({"attempt": 1}))).unwrap();
     assert!(reported.starts_with("12:04:31 node=build attempt=1 work=reported"), "{reported}");
     let settled = |node: &str, data| line("node_settled", node, data);
-    let passed = progress.plain(&settled("build", json!({"attempt": 1, "outcome": "passed"})));
+    let passed = progress.plain_line(&settled("build", json!({"attempt": 1, "outcome": "passed"})));
     assert_eq!(passed.unwrap(), "12:04:31 node=build attempt=1 settled=passed");
-    assert_eq!(progress.plain(&settled("start", json!({"outcome": "passed"}))), None);
+    assert_eq!(progress.plain_line(&settled("start", json!({"outcome": "passed"}))), None);
     let conflict = json!({"attempt": 1, "kind": "escalation", "reason": "conflict"});
-    let asked = progress.plain(&line("ask_opened", "join-3", conflict)).unwrap();
+    let asked = progress.plain_line(&line("ask_opened", "join-3", conflict)).unwrap();
     assert_eq!(asked, "12:04:31 node=join-3 attempt=1 ask=escalation reason=conflict");
     let plan = line("ask_opened", "start", json!({"kind": "plan", "reason": "submitted"}));
-    assert_eq!(progress.plain(&plan).unwrap(), "12:04:31 ask=plan reason=submitted");
+    assert_eq!(progress.plain_line(&plan).unwrap(), "12:04:31 ask=plan reason=submitted");
 }
 
 #[test]
 fn the_words_of_strangers_are_made_safe() {
     let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
     let settled = line("node_settled", "2", json!({"outcome": "waived", "by": "ann", "note": "\u{1b}[2J"}));
-    assert_eq!(progress.plain(&settled).unwrap(), "12:04:31 step=2 settled=waived by=\"ann\" \"\\u{1b}[2J\"");
+    assert_eq!(
+        progress.plain_line(&settled).unwrap(),
+        "12:04:31 step=2 settled=waived by=\"ann\" \"\\u{1b}[2J\""
+    );
 }
 
 #[test]

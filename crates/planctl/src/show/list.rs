@@ -42,12 +42,12 @@ pub struct Column {
 
 impl Column {
     /// Returns a column that stays whole as long as there is another way.
-    pub fn whole(name: &'static str) -> Column {
+    pub fn uncut(name: &'static str) -> Column {
         Column { name, is_cut: false, left_out: None }
     }
 
     /// Returns a column whose cells may be cut.
-    pub fn cut(name: &'static str) -> Column {
+    pub fn cuttable(name: &'static str) -> Column {
         Column { name, is_cut: true, left_out: None }
     }
 
@@ -60,7 +60,7 @@ impl Column {
 
 /// Draws a list: a line for each row, cut to the width of the terminal.
 pub fn list(header: &[&'static str], rows: Vec<Vec<Cell>>) -> String {
-    list_of(&header.iter().copied().map(Column::cut).collect::<Vec<Column>>(), rows)
+    list_of(&header.iter().copied().map(Column::cuttable).collect::<Vec<Column>>(), rows)
 }
 
 /// Draws a list of columns that matter more and less.
@@ -199,7 +199,7 @@ mod tests {
                 vec!["übung-2".into(), "failed".into(), "日本語の計画書です.md".into()],
             ]
         };
-        let header = ["RUN", "STATE", "PLAN"].map(Column::cut);
+        let header = ["RUN", "STATE", "PLAN"].map(Column::cuttable);
         let wide = list_in(&header, rows(), usize::MAX);
         assert_eq!(
             wide,
@@ -221,12 +221,12 @@ mod tests {
     #[test]
     fn the_least_useful_columns_of_a_list_are_left_out_before_a_state_is_cut() {
         let header = [
-            Column::whole("RUN"),
-            Column::whole("STATE"),
-            Column::cut("WAITING ON"),
-            Column::whole("AGE").left_out(1),
-            Column::whole("SPENT").left_out(2),
-            Column::cut("PLAN").left_out(3),
+            Column::uncut("RUN"),
+            Column::uncut("STATE"),
+            Column::cuttable("WAITING ON"),
+            Column::uncut("AGE").left_out(1),
+            Column::uncut("SPENT").left_out(2),
+            Column::cuttable("PLAN").left_out(3),
         ];
         let row =
             ["refactor-1", "waiting for you", "you: escalation 12", "3.2s", "9.1s of 10.0s", "plans/r.md"];
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn runs_of_one_plan_are_told_apart_in_a_narrow_list() {
-        let header = [Column::whole("RUN"), Column::whole("STATE")];
+        let header = [Column::uncut("RUN"), Column::uncut("STATE")];
         let names = ["summarise-the-report-1", "summarise-the-report-12", "übersicht-日本語の計画書-3"];
         for columns in [20, 26] {
             let list = list_in(&header, names.map(|name| vec![name.into(), "done".into()]).into(), columns);

@@ -99,7 +99,9 @@ fn is_wanted(names: &[&str]) -> bool {
 fn version(agents: &Path, agent: &str) -> String {
     let found = ["npm/node_modules/.bin", "venv/bin"].map(|bin| agents.join(bin).join(agent));
     let program = found.into_iter().find(|program| program.exists());
-    let said = program.and_then(|program| Command::new(program).arg("--version").output().ok());
+    // One of them writes a history of its chats where it stands.
+    let said =
+        program.and_then(|program| Command::new(program).arg("--version").current_dir(agents).output().ok());
     let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
     let number =
         said.split_whitespace().find(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));

@@ -85,7 +85,7 @@ fn draw_changes(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String {
         let command = if is_whole {
             "git diff HEAD".to_owned()
         } else {
-            next::here(&format!("planctl approvals show {id} -v"))
+            next::commands_here(&format!("planctl approvals show {id} -v"))
         };
         text.push_str(&format!("  the lines: {command}\n"));
     }

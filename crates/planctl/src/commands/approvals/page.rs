@@ -271,7 +271,7 @@ fn question_text(page: &AskPage) -> String {
             "stale" | "undelivered" | "interrupted" | "inconclusive" => "planctl",
             _ => worker,
         };
-        let all = next::here(&format!("planctl approvals show {} --json", ask.id));
+        let all = next::commands_here(&format!("planctl approvals show {} --json", ask.id));
         text.push_str(&gutter::printed(who, message, Cut::AfterStart(&all)));
     }
     if let Some(unfit) = &page.unfit {
@@ -308,7 +308,10 @@ pub fn draw_uncommitted(files: &[String]) -> String {
 fn draw_will_run(will_run: &WillRun, has_defaults: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
-    line("workspace", super::super::verify::place(&will_run.workspace, &will_run.mode, &will_run.git));
+    line(
+        "workspace",
+        super::super::verify::workspace_words(&will_run.workspace, &will_run.mode, &will_run.git),
+    );
     if let Some(folder) = &will_run.folder {
         line("folder", show::safe(folder));
     }
@@ -386,7 +389,7 @@ fn answers(ask: &AskView) -> String {
         ));
     }
     let rows: Vec<(String, &str)> =
-        rows.into_iter().map(|(command, what)| (next::here(&command), what)).collect();
+        rows.into_iter().map(|(command, what)| (next::commands_here(&command), what)).collect();
     format!("{}{}", heading("next:"), show::commands(&rows))
 }
 

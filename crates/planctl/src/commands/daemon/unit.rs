@@ -138,9 +138,10 @@ fn digest_of(text: &str) -> String {
 
 fn unit_text(unit: &Unit<'_>) -> Result<String, Failure> {
     // Systemd looks for variables in a command, and not in the values of others.
-    let in_command = |text: &OsStr| word(text).map(|word| format!("\"{}\"", word.replace('$', "$$")));
+    let in_command =
+        |text: &OsStr| quote_for_systemd(text).map(|word| format!("\"{}\"", word.replace('$', "$$")));
     let program = in_command(unit.program.as_os_str())?;
-    let state_dir = word(unit.state_dir.as_os_str())?;
+    let state_dir = quote_for_systemd(unit.state_dir.as_os_str())?;
     let mut command = program;
     for word in unit.words {
         let is_plain = word.to_str().is_some_and(|word| {
@@ -223,7 +224,7 @@ RestrictRealtime=yes
 ";
 
 /// Writes a text so that systemd reads it as one word.
-fn word(text: &OsStr) -> Result<String, Failure> {
+fn quote_for_systemd(text: &OsStr) -> Result<String, Failure> {
     let text = text.to_str().filter(|text| !text.chars().any(char::is_control)).ok_or_else(|| {
         Failure::new(Exit::Configuration, format!("systemd can't be told of {}", text.display()))
     })?;

@@ -49,7 +49,7 @@ impl<R: Metered> Allowance<'_, R> {
                 .help("allow more: --budget; the same goal then goes on where it was")
                 .page_help("allow more in the field below, and go on where it was")
         };
-        let (used, need) = (spent.all_tokens(), most.tokens.map_or(0, |most| most.all()));
+        let (used, need) = (spent.all_tokens(), most.tokens.map_or(0, |most| most.sum()));
         if let Some(limit) = self.budget.tokens
             && used.saturating_add(need.max(1)) > limit
         {
@@ -107,7 +107,7 @@ impl<R: Metered> Account for Allowance<'_, R> {
         self.store().await
     }
 
-    fn answered(&mut self) {
+    fn strike_in_memory(&mut self) {
         self.record.unanswered_mut().strike();
     }
 }

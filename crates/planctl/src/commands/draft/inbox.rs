@@ -35,7 +35,7 @@ impl<'a> Inbox<'a> {
 
     async fn open(&self, client: &Client, asks: Vec<DraftAskCall>) -> Result<Vec<AskView>, Failure> {
         let (key, begun, goal) = (self.kept.key().to_owned(), self.begun.to_owned(), self.goal.to_owned());
-        client.open_draft_asks(DraftAsksCall { place: client.place(), key, begun, goal, asks }).await
+        client.open_draft_asks(DraftAsksCall { place: client.place_call(), key, begun, goal, asks }).await
     }
 
     /// Makes sure that a person approves a prompt before it is sent (M-35): in the inbox, at this terminal, or beforehand by its
@@ -56,10 +56,10 @@ impl<'a> Inbox<'a> {
         };
         let name = show::safe(&prompt.name);
         if let Some(answer) = &ask.answer {
-            return heard(&name, ask.id, answer);
+            return go_on_after_prompt(&name, ask.id, answer);
         }
         if sent == Some(prompt.digest.as_str()) {
-            return answered(context, client, ask.id, &Answer::Approve, None).await;
+            return record_answer(context, client, ask.id, &Answer::Approve, None).await;
         }
         let drawn = prompt_drawn(&prompt);
         if context.is_json()? {
@@ -70,7 +70,7 @@ impl<'a> Inbox<'a> {
         if context.is_interactive() {
             let question = format!("Send this prompt to {name} (ask {})?", ask.id);
             return match decide::choose(&question, &[('y', "es"), ('n', "ot yet")])? {
-                'y' => answered(context, client, ask.id, &Answer::Approve, None).await,
+                'y' => record_answer(context, client, ask.id, &Answer::Approve, None).await,
                 _ => Err(Failure::new(Exit::Cancelled, "nothing was sent").next(show_command(ask.id))),
             };
         }
@@ -128,7 +128,7 @@ fn show_command(ask: u64) -> String {
 }
 
 /// Goes on with the answer that a prompt got, or says why not.
-fn heard(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
+fn go_on_after_prompt(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
     if answer.answer == Answer::Approve.as_str() {
         return Ok(());
     }
@@ -140,7 +140,7 @@ fn heard(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
         .page_help("nothing was sent; a draft that starts from scratch has a new prompt"))
 }
 
-async fn answered(
+async fn record_answer(
     context: &Context,
     client: &Client,
     ask: u64,
@@ -157,7 +157,7 @@ async fn answered(
 }
 
 /// Says what an answer to a question means to the goal that asked it.
-fn words(answer: &AnswerView) -> String {
+fn answer_meaning(answer: &AnswerView) -> String {
     match (answer.answer.as_str(), &answer.option) {
         ("approve", _) => "Yes".to_owned(),
         ("reject", _) => "No".to_owned(),
@@ -181,10 +181,10 @@ pub async fn answers(
         let mut ask = client.ask(*number).await?.ask;
         if let Some((_, text)) = given.iter().find(|(id, _)| id == own) {
             let (answer, note) = answer_meant(&ask, text);
-            answered(context, client, *number, &answer, note).await?;
+            record_answer(context, client, *number, &answer, note).await?;
             ask = client.ask(*number).await?.ask;
         }
-        found.extend(ask.answer.as_ref().map(|answer| (own.clone(), words(answer))));
+        found.extend(ask.answer.as_ref().map(|answer| (own.clone(), answer_meaning(answer))));
     }
     Ok(found)
 }

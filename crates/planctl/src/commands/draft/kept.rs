@@ -71,7 +71,7 @@ pub(super) struct Text {
 
 impl Text {
     /// Reads a file: a line with the version, and the record.
-    fn of_file(text: &str) -> Text {
+    fn read_record(text: &str) -> Text {
         let split = text.strip_prefix(VERSION).and_then(|rest| rest.split_once('\n'));
         let split = split.and_then(|(version, record)| Some((version.parse().ok()?, record)));
         let (version, record) = split.unwrap_or((0, text));
@@ -146,7 +146,7 @@ impl<'a> Kept<'a> {
     /// Returns the text of the record.
     pub(super) fn text(&self) -> Result<Option<Text>, Failure> {
         match std::fs::read_to_string(self.folder.join(RECORD)) {
-            Ok(text) => Ok(Some(Text::of_file(&text))),
+            Ok(text) => Ok(Some(Text::read_record(&text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failure("read", &error)),
         }

@@ -32,7 +32,7 @@ impl Drafts for PageDrafts {
     fn draft(&self, order: DraftOrder) -> Result<DraftView, Undrafted> {
         let DraftOrder { workspace, call, by, says, stop } = order;
         let drafted = Handle::current().block_on(async {
-            let context = self.0.of_page(&workspace, &by, says)?;
+            let context = self.0.for_page(&workspace, &by, says)?;
             draft(&context, &call, Stop::when(stop)).await
         });
         match drafted {

@@ -69,7 +69,7 @@ impl DraftWriter {
             }
             DraftWriter::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
             DraftWriter::Agent(agent, within) => {
-                ask_an_agent(context, agent, *within, prompt.whole(), allowance, stop).await
+                ask_an_agent(context, agent, *within, prompt.to_text(), allowance, stop).await
             }
         }
     }
@@ -110,8 +110,8 @@ pub async fn ask_model(
             name: model.name().to_owned(),
             model: model.model().to_owned(),
             url: model.endpoint().to_owned(),
-            tokens: most.tokens.map_or(0, |most| most.all()),
-            text: Some(prompt.whole()),
+            tokens: most.tokens.map_or(0, |most| most.sum()),
+            text: Some(prompt.to_text()),
         };
         allowance.inbox.clear_prompt(view, allowance.prompt).await?;
     }
@@ -149,7 +149,7 @@ async fn ask_an_agent(
         state_dir: &state_dir,
         prompt,
         within,
-        budget_tokens: most.tokens.map(|most| most.all()),
+        budget_tokens: most.tokens.map(|most| most.sum()),
         budget_micro_usd: most.micro_usd,
     };
     let mut exit = None;
@@ -169,7 +169,7 @@ async fn ask_an_agent(
             return Err(agent_failure(agent, &error));
         }
     };
-    allowance.answered();
+    allowance.strike_in_memory();
     let Charge { tokens, micro_usd } = charge(said.usage.as_ref());
     Ok(Answer { tokens, micro_usd, ..Answer::new(&said.text) })
 }
@@ -190,7 +190,7 @@ pub fn stopped_failure(exit: Exit) -> Failure {
 }
 
 fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
-    let message = format!("could not ask {}: {error}", show::safe(&agent.shown()));
+    let message = format!("could not ask {}: {error}", show::safe(&agent.display_command()));
     match error {
         AgentAnswerError::Missing(missing) => Failure::new(Exit::NotFound, message).help(missing.help()),
         AgentAnswerError::Permissions(_) => Failure::new(Exit::Denied, message),

@@ -74,7 +74,7 @@ pub(super) async fn mend(
         };
         let words = ("repairs the call that failed", "a writer is to say what should be different");
         let answer = asked.ask((kept, record), &prompt, words).await?;
-        record.mending.answered(&answer, &planned, resolver.catalog, &near);
+        record.mending.take_answer(&answer, &planned, resolver.catalog, &near);
         kept.keep(&*record, asked.goal).await?;
     }
 }

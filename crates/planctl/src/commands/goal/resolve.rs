@@ -66,7 +66,7 @@ pub(super) struct Record {
 
 impl Metered for Record {
     fn spent(&self) -> Spending {
-        self.spent.with(&self.unanswered)
+        self.spent.plus_unanswered(&self.unanswered)
     }
 
     fn unanswered_mut(&mut self) -> &mut Unanswered {
@@ -214,7 +214,7 @@ fn write_resolved(
 ) -> Result<(PathBuf, String), Failure> {
     let budget = record.budget.as_deref();
     let text = write_plan(&args.source.goal, &context.actor(), budget, planned, files);
-    let seen = |(file, text): &(PathBuf, String)| (plan_files::seen(context, file), text.clone());
+    let seen = |(file, text): &(PathBuf, String)| (plan_files::path_from_here(context, file), text.clone());
     let written = record.written.as_ref().map(seen);
     let file = match (&args.out, &written) {
         (Some(out), _) => out.clone(),
@@ -401,7 +401,7 @@ async fn apply_answers(
         let Some(quest) = quest else {
             return Err(unknown().help("the goal's own command shows those that there are"));
         };
-        quest.answered(id, text).map_err(|open| match open.is_empty() {
+        quest.take_answer(id, text).map_err(|open| match open.is_empty() {
             true => unknown().help("the intent is decided; --again begins from nothing"),
             false => unknown().help(format!("the open question is {open}")),
         })?;

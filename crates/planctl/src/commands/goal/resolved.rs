@@ -167,7 +167,7 @@ pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> Str
     if explains {
         text.push_str(&explained(view));
     }
-    text.push_str(&found(&view.findings));
+    text.push_str(&draw_findings(&view.findings));
     for ask in &view.asks {
         text.push_str(&format!(
             "\n{} {}\n",
@@ -203,11 +203,11 @@ pub(super) fn next(view: &GoalResolveView, file: &str) -> String {
 pub(super) fn verify_drawn(view: &GoalVerifyView) -> String {
     match view.findings.is_empty() {
         true => "every call fits the tools that there are\n".to_owned(),
-        false => found(&view.findings),
+        false => draw_findings(&view.findings),
     }
 }
 
-fn found(findings: &[GoalFindingView]) -> String {
+fn draw_findings(findings: &[GoalFindingView]) -> String {
     let line = |finding: &GoalFindingView| {
         let level = if finding.is_error { "error" } else { "warning" };
         let intent = show::safe(&finding.intent);

@@ -112,7 +112,7 @@ pub async fn start_agent(context: &Context, agent: SessionAgent) -> Result<Fligh
     let model = Model::start(FILES.map(|file| nest.work.join(file)), [REFUSED, SENT_BACK])
         .await
         .map_err(|error| error.to_string())?;
-    let mut command = Command::new(words(agent, &model), &nest.work);
+    let mut command = Command::new(start_words(agent, &model), &nest.work);
     command.environment = nest.environment(agent, &model);
     command.input = Input::Null;
     command.deadline = Some(FLIES_WITHIN);
@@ -216,7 +216,7 @@ impl Nest {
 
 /// The words that start an agent for one prompt, in which it may write files. OpenCode is started as a server, since its mode for
 /// one prompt ends with the first turn.
-fn words(agent: SessionAgent, model: &Model) -> Vec<String> {
+fn start_words(agent: SessionAgent, model: &Model) -> Vec<String> {
     let base = format!("openai_base_url=\"{}/v1\"", model.address());
     let words: &[&str] = match agent {
         SessionAgent::Claude => {

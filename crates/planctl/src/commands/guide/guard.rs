@@ -115,7 +115,7 @@ fn say_protected(context: &Context, guard: &Guard, protected: &[String], named: 
     context.say(&format!("a session may not change what decides it: {}{more}", shown.join(", ")));
     if let Some(path) = protected.iter().find(|path| named.unclear.contains(*path)) {
         let (number, command, path) = (guard.number, shell_word(&guard.command), shell_word(path));
-        context.say(&next::here(&format!(
+        context.say(&next::commands_here(&format!(
             "where {path} is the work: planctl guard rm {number}; planctl guard {command} --paths {path}"
         )));
     }
@@ -169,7 +169,7 @@ fn globs_of(paths: &[String]) -> Result<Vec<Glob>, Failure> {
 
 fn list(context: &Context) -> Answer {
     let format = context.format(&[Format::Human, Format::Json])?;
-    let found = Guidance::around(&context.state_dir()?, context.workspace())?;
+    let found = Guidance::find_from(&context.state_dir()?, context.workspace())?;
     let guards = found.map(|(_, guidance)| guidance.guards).unwrap_or_default();
     if format == Format::Json {
         show::print_json(&GuardList { guards: guards.iter().map(view).collect() })?;

@@ -79,7 +79,7 @@ fn find(agent: SessionAgent, event: SessionEvent) -> Result<(Hook, Guidance), Re
     // A session may have changed to another folder, so that of its project goes first.
     let projects = PROJECT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let mut folders = projects.chain([input.cwd.clone(), PathBuf::from(".")]);
-    let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder).transpose());
+    let held = folders.find_map(|folder| Guidance::find_from(&state_dir, &folder).transpose());
     let (workspace, guidance) = match held {
         Some(Ok(held)) => held,
         // Where it was said can't be noted, so that it is said once in a turn.
@@ -500,7 +500,7 @@ impl Hook {
 
 /// The digest of a text that a session is sent back with, as its agent reads it.
 fn digest_of_sent(text: &str) -> String {
-    digest_of_text(hooks::cut(text).trim()).as_str().to_owned()
+    digest_of_text(hooks::cut_middle(text).trim()).as_str().to_owned()
 }
 
 /// Finds a daemon, or the database; an agent is not kept by one that does not answer.

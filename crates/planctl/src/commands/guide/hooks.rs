@@ -215,21 +215,21 @@ impl Reply {
             // Codex takes silence for a fault.
             Reply::Pass if agent == SessionAgent::Codex => json!({}),
             Reply::Pass => return None,
-            Reply::Note(text) => json!({ "systemMessage": cut(text) }),
+            Reply::Note(text) => json!({ "systemMessage": cut_middle(text) }),
             Reply::Context(text) => {
-                json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": cut(text) } })
+                json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": cut_middle(text) } })
             }
             Reply::Refuse(reason) if agent == SessionAgent::Gemini => {
-                json!({ "decision": "deny", "reason": cut(reason) })
+                json!({ "decision": "deny", "reason": cut_middle(reason) })
             }
             Reply::Refuse(reason) => json!({ "hookSpecificOutput": {
                 "hookEventName": name,
                 "permissionDecision": "deny",
-                "permissionDecisionReason": cut(reason),
+                "permissionDecisionReason": cut_middle(reason),
             }}),
             Reply::SendBack(reason) => {
                 let word = if agent == SessionAgent::Gemini { "deny" } else { "block" };
-                json!({ "decision": word, "reason": cut(reason) })
+                json!({ "decision": word, "reason": cut_middle(reason) })
             }
         })
     }
@@ -249,7 +249,7 @@ impl Reply {
 }
 
 /// Cuts a text in its middle, so that its beginning and what failed last both stay.
-pub fn cut(text: &str) -> String {
+pub fn cut_middle(text: &str) -> String {
     let count = text.chars().count();
     if count <= TEXT_CHARACTERS_MAX {
         return text.to_owned();

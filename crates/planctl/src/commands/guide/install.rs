@@ -29,7 +29,7 @@ const OTHER_SECONDS: u64 = 60;
 pub fn run(context: &Context, wanted: &Install) -> Answer {
     context.format(&[Format::Human])?;
     if wanted.agent == SessionAgent::Claude {
-        return of_claude(context, wanted);
+        return install_for_claude(context, wanted);
     }
     if wanted.plugin {
         let message = format!("{} has no plugins of this kind", wanted.agent.as_str());
@@ -71,7 +71,7 @@ fn say_next(context: &Context) {
 
 /// Does the same for Claude Code, which takes hooks in its settings or as a plugin: where it gets them in one form, it loses them
 /// in the other, so that each is called once.
-fn of_claude(context: &Context, wanted: &Install) -> Answer {
+fn install_for_claude(context: &Context, wanted: &Install) -> Answer {
     let root = if wanted.user { settings::home()? } else { context.workspace().to_owned() };
     let settings = settings_of(context, SessionAgent::Claude, wanted.user)?;
     let plugin = Plugin::of(&root);

@@ -44,7 +44,8 @@ fn described(command: &Command, page: &mut String) {
         }
         let usage = sub.render_usage().to_string();
         // A command that is also a noun has a line for each.
-        let usage = usage.trim_start_matches("Usage:").lines().map(words).filter(|line| !line.is_empty());
+        let usage =
+            usage.trim_start_matches("Usage:").lines().map(single_spaced).filter(|line| !line.is_empty());
         let usage = usage.collect::<Vec<_>>().join("\n");
         page.push_str(&format!("\n\n```text\n{usage}\n```\n"));
         let own: Vec<&Arg> = sub.get_arguments().filter(|arg| is_own(arg)).collect();
@@ -62,7 +63,7 @@ fn is_own(arg: &Arg) -> bool {
     !arg.is_global_set() && !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version")
 }
 
-fn words(line: &str) -> String {
+fn single_spaced(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -91,7 +92,7 @@ fn table(arguments: &[&Arg]) -> String {
             if takes && values.is_empty() { arg.get_id().as_str().to_uppercase() } else { values.join(" ") };
         let shown = [names.join(", "), values].join(" ");
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-        let paragraphs = help.split("\n\n").map(|paragraph| sentence(&words(paragraph)));
+        let paragraphs = help.split("\n\n").map(|paragraph| sentence(&single_spaced(paragraph)));
         let mut help = paragraphs.collect::<Vec<_>>().join(" ");
         let possible = arg.get_possible_values();
         let words: Vec<String> =

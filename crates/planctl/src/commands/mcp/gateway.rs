@@ -108,7 +108,7 @@ impl ApiGateway for WorkspaceGateway {
 
     async fn call(&self, call: ApiCall) -> Result<Option<Value>, Refused> {
         if call.path.starts_with("/v1/items/") {
-            let api = Client::of_daemon(&self.context).await.map_err(refused)?;
+            let api = Client::open_daemon(&self.context).await.map_err(refused)?;
             let api = match &call.lease_token {
                 Some(token) => api.with_token(token).map_err(refused)?,
                 None => api,
@@ -160,12 +160,12 @@ impl ApiGateway for WorkspaceGateway {
 
 /// Starts a run that waits for its approval. A plan that needs none is a person's to start.
 async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Value, Refused> {
-    let run = next::here(&format!("planctl run {}", next::path_word(path)));
+    let run = next::commands_here(&format!("planctl run {}", next::path_word(path)));
     let ready = |why: &str| {
         let ready = Refused::new("conflict", format!("{path} {why}; a person starts it"));
         Refused { next: Some(json!(run)), ..ready }
     };
-    let standing = client.standing(checked, None, false).await.map_err(refused)?;
+    let standing = client.plan_standing(checked, None, false).await.map_err(refused)?;
     if let Some(policy) = &standing.by_policy {
         return Err(ready(&format!("needs no approval, by the policy {policy}")));
     }
@@ -176,14 +176,14 @@ async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Val
     let start = Start { waits_for_workers: true, ..Start::default() };
     match client.start(checked, &start).await.map_err(refused)? {
         How::NeedsApproval { run, ask, .. } => {
-            let next = next::here(&format!("planctl approvals show {ask}"));
+            let next = next::commands_here(&format!("planctl approvals show {ask}"));
             Ok(json!({ "run": run, "ask": ask, "waits_for": "a person's approval", "next": next }))
         }
         How::Ready { run, .. } => Ok(json!({ "run": run, "waits_for": null })),
         How::AlreadyDone { run } => Err(ready(&format!("is done already, by {run}"))),
         How::ChangedSinceApproval { .. } => {
             let changed = Refused::new("conflict", format!("{path} changed since it was approved"));
-            let next = json!(next::here(&format!("planctl approve {}", next::path_word(path))));
+            let next = json!(next::commands_here(&format!("planctl approve {}", next::path_word(path))));
             Err(Refused {
                 next: Some(next),
                 ..changed.help("a person decides whether it goes on with this text")
@@ -229,7 +229,7 @@ fn refused(failure: Failure) -> Refused {
     };
     Refused {
         help: failure.help,
-        next: failure.next.map(|next| Value::from(next::here(&next))),
+        next: failure.next.map(|next| Value::from(next::commands_here(&next))),
         ..Refused::new(code, failure.message)
     }
 }

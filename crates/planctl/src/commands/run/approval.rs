@@ -26,7 +26,7 @@ pub(super) async fn approval(
     if wish.approve.is_some() || !context.is_interactive() {
         return Ok(Some(wish.approve.clone()));
     }
-    let standing = client.standing(checked, wish.worker.as_ref(), wish.again).await?;
+    let standing = client.plan_standing(checked, wish.worker.as_ref(), wish.again).await?;
     if !standing.needs_approval {
         return Ok(Some(None));
     }

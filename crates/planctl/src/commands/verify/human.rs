@@ -82,7 +82,7 @@ pub fn grouped<'d>(found: impl IntoIterator<Item = &'d Diagnostic>, source: &Sou
     for group in groups(found) {
         let mut one = group.as_one(source);
         for words in one.help.iter_mut().chain(&mut one.notes) {
-            *words = next::here(words);
+            *words = next::commands_here(words);
         }
         text.push_str(&match columns {
             Some(columns) => one.render_within(source, true, columns),
@@ -151,7 +151,7 @@ pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String
         ));
     }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
-        text.push_str(&format!("{} {}\n", styled(BOLD, "  or:"), next::here(&fixing)));
+        text.push_str(&format!("{} {}\n", styled(BOLD, "  or:"), next::commands_here(&fixing)));
     }
     text
 }

@@ -128,7 +128,7 @@ fn step_view(
         role: task.role.as_str().to_owned(),
         agent,
         permissions: role.and_then(RoleConfig::permission_words),
-        pace: RungView::all(task),
+        pace: RungView::levels_of(task),
         task: task.prompt.clone(),
         subscriptions: subscriptions.collect(),
         locks: task.locks.clone(),
@@ -270,7 +270,7 @@ pub fn unserved_roles(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
 }
 
 /// Says where a run works, and whether it commits there.
-pub fn place(workspace: &str, mode: &str, git: &str) -> String {
+pub fn workspace_words(workspace: &str, mode: &str, git: &str) -> String {
     let workspace = show::safe(workspace);
     match (mode, git) {
         ("worktree", "commit") => {
@@ -310,7 +310,7 @@ pub fn draw(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
     line("plan", format!("{} · {}", show::plan(&view.plan, &view.title), short_digest(&view.digest)));
-    line("workspace", place(&view.workspace, &view.mode, &view.git));
+    line("workspace", workspace_words(&view.workspace, &view.mode, &view.git));
     if let Some(context) = &view.context {
         let lines = show::paragraphs(&show::plan_block(context.trim()), CONTEXT_MARGIN);
         line("context", lines.join(&format!("\n{}", " ".repeat(CONTEXT_MARGIN))));
@@ -334,7 +334,7 @@ pub fn draw(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     }
     if let Some(worker) = worker {
         let may = worker.may(&Permissions::default()).map(|may| format!("; may: {may}")).unwrap_or_default();
-        line("worker", format!("{} (serves every role{may})", show::safe(&worker.shown())));
+        line("worker", format!("{} (serves every role{may})", show::safe(&worker.display_command())));
     }
     line(
         "protected",

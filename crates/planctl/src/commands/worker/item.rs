@@ -48,10 +48,10 @@ impl WorkerPool {
         let Some(agent) = self.agent(&claimed.role) else {
             return Err(Failure::new(Exit::Configuration, "no agent was named"));
         };
-        self.lines.of_item(WorkerEvent::Started, claimed, "started")?;
+        self.lines.print_item(WorkerEvent::Started, claimed, "started")?;
         let began = planctl_server::instant();
         match self.run_agent(&agent, claimed, &held).await {
-            Done::Over(why) => self.lines.of_item(WorkerEvent::Lost, claimed, why),
+            Done::Over(why) => self.lines.print_item(WorkerEvent::Lost, claimed, why),
             Done::Worked(worked) => {
                 let word = Word::of(self.settings.priced(worked.said), &worked.outputs);
                 self.report(claimed, &held, &word, began.elapsed()).await
@@ -160,10 +160,10 @@ impl WorkerPool {
             match held.say(word).await {
                 Ok(accepted) => return self.lines.print_accepted(claimed, word, time, &accepted.follows),
                 Err(failure) if failure.exit == Exit::Conflict => {
-                    return self.lines.of_item(WorkerEvent::Lost, claimed, &failure.message);
+                    return self.lines.print_item(WorkerEvent::Lost, claimed, &failure.message);
                 }
                 Err(failure) if is_transient(&failure) && self.phase() < Phase::Ending => {
-                    self.lines.of_item(WorkerEvent::Away, claimed, &failure.message)?;
+                    self.lines.print_item(WorkerEvent::Away, claimed, &failure.message)?;
                     tokio::select! {
                         () = tokio::time::sleep(pause) => {}
                         () = wait_until_past(self.phase.clone(), Phase::Draining) => {}
@@ -171,7 +171,7 @@ impl WorkerPool {
                     pause = (pause * 2).min(REPORT_AGAIN_MOST);
                 }
                 Err(failure) => {
-                    return self.lines.of_item(WorkerEvent::Refused, claimed, &failure.message);
+                    return self.lines.print_item(WorkerEvent::Refused, claimed, &failure.message);
                 }
             }
         }

@@ -27,7 +27,12 @@ impl Lines {
     }
 
     /// Prints an event of an item.
-    pub fn of_item(&self, event: WorkerEvent, claimed: &ClaimedView, message: &str) -> Result<(), Failure> {
+    pub fn print_item(
+        &self,
+        event: WorkerEvent,
+        claimed: &ClaimedView,
+        message: &str,
+    ) -> Result<(), Failure> {
         let line = WorkerLine { message: Some(message.to_owned()), ..self.line_of(event, claimed) };
         self.print_line(&line, &format!("{} · {message}", name_of(claimed)))
     }

@@ -89,7 +89,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             .help("name another place with PLANCTL_STATE_DIR")
     })?;
     let (phase, seen) = watch::channel(Phase::Working);
-    let api = Client::of_daemon(context).await?;
+    let api = Client::open_daemon(context).await?;
     let mut stop = Stop::listen()?;
     let pool = Arc::new(WorkerPool {
         call: ClaimCall {
@@ -248,9 +248,9 @@ impl WorkerPool {
             self.left.fetch_add(1, Ordering::Relaxed);
             let message = format!("its workspace {} is not on this machine", claimed.workspace.display());
             match LeasedItem::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await {
-                Ok(_) => self.lines.of_item(WorkerEvent::Released, &claimed, &message)?,
+                Ok(_) => self.lines.print_item(WorkerEvent::Released, &claimed, &message)?,
                 // It is free again when its lease ends.
-                Err(failure) => self.lines.of_item(WorkerEvent::Refused, &claimed, &failure.message)?,
+                Err(failure) => self.lines.print_item(WorkerEvent::Refused, &claimed, &failure.message)?,
             }
             pause = self.back_off(pause).await;
         }

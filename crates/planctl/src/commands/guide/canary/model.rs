@@ -224,9 +224,9 @@ fn answer(form: Form, body: &Value, turn: &ModelTurn, is_stream: bool) -> (&'sta
         Form::Messages if !is_stream => return ("application/json", message(model, turn).to_string()),
         Form::Chat if !is_stream => return ("application/json", completion(model, turn).to_string()),
         Form::Gemini if !is_stream => return ("application/json", candidate(turn).to_string()),
-        Form::Messages => of_messages(model, turn),
-        Form::Responses => of_responses(turn),
-        Form::Chat => of_chat(model, turn),
+        Form::Messages => messages_reply(model, turn),
+        Form::Responses => responses_reply(turn),
+        Form::Chat => chat_reply(model, turn),
         Form::Gemini => vec![candidate(turn)],
     };
     let mut text = String::new();
@@ -253,7 +253,7 @@ fn message(model: &Value, turn: &ModelTurn) -> Value {
         "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } })
 }
 
-fn of_messages(model: &Value, turn: &ModelTurn) -> Vec<Value> {
+fn messages_reply(model: &Value, turn: &ModelTurn) -> Vec<Value> {
     let (block, delta, reason) = match turn {
         ModelTurn::Says(text) => {
             (json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": text }), "end_turn")
@@ -277,7 +277,7 @@ fn of_messages(model: &Value, turn: &ModelTurn) -> Vec<Value> {
     ]
 }
 
-fn of_responses(turn: &ModelTurn) -> Vec<Value> {
+fn responses_reply(turn: &ModelTurn) -> Vec<Value> {
     let item = match turn {
         ModelTurn::Says(text) => json!({ "type": "message", "role": "assistant", "id": "msg_1",
             "content": [{ "type": "output_text", "text": text }] }),
@@ -302,7 +302,7 @@ fn completion(model: &Value, turn: &ModelTurn) -> Value {
         "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } }] })
 }
 
-fn of_chat(model: &Value, turn: &ModelTurn) -> Vec<Value> {
+fn chat_reply(model: &Value, turn: &ModelTurn) -> Vec<Value> {
     let (delta, reason) = match turn {
         ModelTurn::Says(text) => (json!({ "role": "assistant", "content": text }), "stop"),
         ModelTurn::Uses(at, name, input) => {
