@@ -2,11 +2,12 @@
 //!
 //! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
 //! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
-//! `exchanges` notices the same of what a contract's git reads. `stability` looks at the files that nobody protects, but that nobody
-//! may change while a contract runs.
+//! `exchanges` notices the same of what a contract's git reads. `stability` looks at the files that nobody protects, but that
+//! nobody may change while a contract runs. All three hear of events by `notifications`.
 
 mod comparing;
 mod exchanges;
+mod notifications;
 mod stability;
 mod survey;
 mod watch;
