@@ -331,9 +331,10 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.c", ""),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 35] = [
+    let cases: [(&str, &[&str]); 36] = [
         ("ruff check src", &["ruff.toml", ".ruff.toml", "pyproject.toml"]),
         ("cd app && ruff format --check .", &["ruff.toml", "app/.ruff.toml"]),
+        ("ruff check app && npx eslint app", &["app/deep/ruff.toml", "app/eslint.config.mjs"]),
         ("mypy --strict src", &["mypy.ini", ".mypy.ini", "setup.cfg"]),
         ("python3 -m mypy src && uv run black --check .", &["mypy.ini", "pyproject.toml"]),
         (

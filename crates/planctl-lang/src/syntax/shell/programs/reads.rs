@@ -17,6 +17,8 @@ pub struct Reads {
     pub fixed: &'static [&'static str],
     /// As `fixed`, in the folders above as well.
     pub above: &'static [&'static str],
+    /// As `fixed`, in the folders that it is given, and below these.
+    pub below: &'static [&'static str],
     /// Options that name the folder it works in.
     pub(in crate::syntax::shell) folder: &'static [&'static str],
     /// Options that name a file in the place of its own.
@@ -30,12 +32,16 @@ pub struct Reads {
 /// Why the settings of programs that look at sources are protected.
 const STRICTNESS: &str = "which files are checked, and how strictly, stands there";
 
+/// The meaning of `below`, for people.
+const GIVEN: &str = "no new settings of its own in the folders that it is given, and below these";
+
 const READS: Reads = Reads {
     call: "",
     verbs: &[],
     kept: &[],
     fixed: &[],
     above: &[],
+    below: &[],
     folder: &[],
     file: &[],
     also: "",
@@ -133,7 +139,7 @@ pub(super) const MOCHA: &[Reads] = &[Reads {
 }];
 
 pub(super) const TSC: &[Reads] = &[Reads {
-    kept: &["tsconfig.json", "package.json"],
+    kept: &["tsconfig.json", "tsconfig.*.json", "package.json"],
     fixed: &["tsconfig.json"],
     file: &["-p", "--project"],
     why: STRICTNESS,
@@ -304,7 +310,11 @@ const fn of_package(above: &'static [&'static str]) -> Reads {
     Reads { kept: &["package.json"], ..strictness(above) }
 }
 
-pub(super) const RUFF: &[Reads] = &[strictness(&["ruff.toml", ".ruff.toml", "pyproject.toml"])];
+pub(super) const RUFF: &[Reads] = &[Reads {
+    below: &["{ruff,.ruff}.toml"],
+    also: GIVEN,
+    ..strictness(&["ruff.toml", ".ruff.toml", "pyproject.toml"])
+}];
 pub(super) const BLACK: &[Reads] = &[strictness(&["pyproject.toml"])];
 pub(super) const ISORT: &[Reads] =
     &[strictness(&[".isort.cfg", "pyproject.toml", "setup.cfg", "tox.ini", ".editorconfig"])];
@@ -330,25 +340,33 @@ pub(super) const GOLANGCI: &[Reads] = &[strictness(&[".golangci.{yml,yaml,toml,j
 pub(super) const CLANG: &[Reads] =
     &[strictness(&[".clang-tidy", ".clang-format", "_clang-format", ".clang-format-ignore"])];
 pub(super) const BIOME: &[Reads] = &[strictness(&["{biome,.biome}.{json,jsonc}", ".oxlintrc.json"])];
-pub(super) const ESLINT: &[Reads] = &[of_package(&[
-    "eslint.config.{js,mjs,cjs,ts,mts,cts}",
-    ".eslintrc",
-    ".eslintrc.{js,cjs,yaml,yml,json}",
-    ".eslintignore",
-])];
+pub(super) const ESLINT: &[Reads] = &[Reads {
+    below: &["eslint.config.{js,mjs,cjs,ts,mts,cts}", ".eslintrc", ".eslintrc.{js,cjs,yaml,yml,json}"],
+    also: GIVEN,
+    ..of_package(&[
+        "eslint.config.{js,mjs,cjs,ts,mts,cts}",
+        ".eslintrc",
+        ".eslintrc.{js,cjs,yaml,yml,json}",
+        ".eslintignore",
+    ])
+}];
 pub(super) const STYLELINT: &[Reads] = &[of_package(&[
     "stylelint.config.{js,mjs,cjs,ts}",
     ".stylelintrc",
     ".stylelintrc.{js,mjs,cjs,yaml,yml,json}",
     ".stylelintignore",
 ])];
-pub(super) const PRETTIER: &[Reads] = &[of_package(&[
-    "prettier.config.{js,mjs,cjs,ts,mts,cts}",
-    ".prettierrc",
-    ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}",
-    ".prettierignore",
-    ".editorconfig",
-])];
+pub(super) const PRETTIER: &[Reads] = &[Reads {
+    below: &[".prettierrc", ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}"],
+    also: GIVEN,
+    ..of_package(&[
+        "prettier.config.{js,mjs,cjs,ts,mts,cts}",
+        ".prettierrc",
+        ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}",
+        ".prettierignore",
+        ".editorconfig",
+    ])
+}];
 pub(super) const MARKDOWNLINT: &[Reads] = &[strictness(&[
     "{.markdownlint,.markdownlint-cli2}.{json,jsonc,yaml,yml,cjs,mjs}",
     ".markdownlintrc",
@@ -367,18 +385,19 @@ pub(super) const COVERAGE: &[Reads] = &[Reads {
     ..READS
 }];
 
+/// Of files that list sources, those in the folders of tests alone: an honest worker adds sources.
 const TESTS: Reads =
     Reads { why: "which tests run stands there; a new test is not counted as a change", ..READS };
 
 pub(super) const CTEST: &[Reads] = &[Reads {
-    kept: &["CMakeLists.txt", "**/CMakeLists.txt", "tests/**", "test/**"],
+    kept: &["CMakeLists.txt", "tests/**", "test/**"],
     fixed: &["CMakePresets.json", "CMakeUserPresets.json", "CTestCustom.cmake"],
     ..TESTS
 }];
 
 pub(super) const MESON: &[Reads] = &[Reads {
     verbs: &["test"],
-    kept: &["meson.build", "**/meson.build", "tests/**", "test/**"],
+    kept: &["meson.build", "tests/**", "test/**"],
     fixed: &["meson.options", "meson_options.txt"],
     ..TESTS
 }];
@@ -408,7 +427,7 @@ pub(super) const NOSE2: &[Reads] = &[Reads {
 }];
 
 pub(super) const BAZEL: &[Reads] = &[Reads {
-    kept: &["MODULE.bazel", "WORKSPACE", "**/BUILD", "**/BUILD.bazel"],
+    kept: &["MODULE.bazel", "WORKSPACE"],
     fixed: &["{.bazelrc,user.bazelrc}", ".bazelversion", ".bazelignore", "WORKSPACE.bazel", "tools/bazel"],
     ..TESTS
 }];
@@ -423,7 +442,7 @@ pub(super) const ANT: &[Reads] = &[Reads { kept: &["build.xml"], ..TESTS }];
 
 pub(super) const DOTNET: &[Reads] = &[Reads {
     verbs: &["test"],
-    kept: &["**/*.{sln,slnx,csproj,fsproj,vbproj}", "tests/**", "test/**"],
+    kept: &["**/*.{sln,slnx,csproj,vbproj}", "tests/**", "test/**"],
     above: &[
         "Directory.Build.{props,targets,rsp}",
         "Directory.Packages.props",
@@ -442,14 +461,14 @@ pub(super) const SWIFT: &[Reads] = &[Reads {
 
 pub(super) const MIX: &[Reads] = &[Reads {
     verbs: &["test"],
-    kept: &["mix.exs", "test/**", "config/**"],
+    kept: &["mix.exs", "test/**"],
     fixed: &["config/test.exs", "test/test_helper.exs"],
     ..TESTS
 }];
 
 pub(super) const HASKELL: &[Reads] = &[Reads {
     verbs: &["test"],
-    kept: &["*.cabal", "package.y*ml", "test/**", "tests/**"],
+    kept: &["test/**", "tests/**"],
     fixed: &["stack.yaml", "cabal.project", "cabal.project.{local,freeze}"],
     ..TESTS
 }];

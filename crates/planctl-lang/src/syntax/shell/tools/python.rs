@@ -149,7 +149,7 @@ const LIBRARY: [&[&str]; 2] = [
 /// Where pytest finds its configuration.
 const CONFIGURATION: [&str; 7] =
     ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
-/// What pytest loads before the tests of a folder. An empty `__init__.py` is no change.
+/// Files that pytest loads before the tests of a folder. An empty `__init__.py` does not count as a change.
 const LOADED_FIRST: [&str; 2] = ["conftest.py", "__init__.py"];
 /// Files that pytest loads by itself out of a folder in which Python finds modules: plugins that a distribution names, and modules of its
 /// own and of its plugins.
