@@ -59,7 +59,7 @@ fn row_107_without_home_the_password_file_tells_where_it_is() {
         said.out.starts_with("no runs in ") && said.out.ends_with(" or in any other folder\n"),
         "{said:?}"
     );
-    // What hides credentials at isolation tiers 1a and 1b, and what workers get, goes by it.
+    // Workers get it, and credentials are hidden by it at isolation tiers 1a and 1b.
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -s told", "escalate")]));
     let words = ["run", "p.md", "--approve", "--exec", "printf %s \"$HOME\" > told"];
     let mut run = fixture.command(&words);
