@@ -270,11 +270,12 @@ impl ContractRunner {
         let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
             let command = self.command(contract, &folder, baseline);
-            let exchanges = folder.git().filter(|_| !self.is_trial).map(Exchanges::begin);
+            let exchanges = folder.git().filter(|_| !self.is_trial).map(Exchanges::begin).transpose();
             io::Result::Ok((folder, command, exchanges))
         });
         let (folder, command, exchanges) = match prepared {
-            Ok(prepared) => prepared,
+            Ok((folder, command, Ok(exchanges))) => (folder, command, exchanges),
+            Ok((_, _, Err(what))) => return inconclusive_gate(Inconclusive::ToolMissing { what }),
             Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
         };
         let Some(command) = command else {

@@ -2,11 +2,12 @@
 //!
 //! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
 //! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
-//! `exchanges` notices the same of what a contract's git reads. `stability` looks at the files that nobody protects, but that nobody
-//! may change while a contract runs.
+//! `exchanges` notices the same of what a contract's git reads. `stability` looks at the files that nobody protects, but that
+//! nobody may change while a contract runs. All three hear of events by `notifications`.
 
 mod comparing;
 mod exchanges;
+mod notifications;
 mod stability;
 mod survey;
 mod watch;
@@ -207,6 +208,7 @@ impl Baseline {
                 // A folder decides nothing by itself.
                 EntryKind::Folder => continue,
                 EntryKind::Absent => {}
+                EntryKind::File if survey.harmless.contains(&path) => {}
                 EntryKind::File | EntryKind::Link | EntryKind::Other | EntryKind::Unreadable => {
                     self.files.entry(path.clone()).or_insert(seen.state);
                 }
@@ -383,6 +385,11 @@ impl Baseline {
         Survey::take(&root, self.files.keys().chain(plain), patterns, before)
     }
 
+    /// Says whether an entry is protected for what programs find in it, and they find nothing.
+    fn is_harmless(&self, survey: &Survey, path: &str) -> bool {
+        survey.harmless.contains(path) && !self.globs.iter().any(|glob| matches(glob, path))
+    }
+
     /// Says what of a survey differs from what was approved.
     pub(crate) fn compare_survey(&self, survey: &Survey) -> Comparison {
         let mut comparison = Comparison::default();
@@ -396,6 +403,9 @@ impl Baseline {
                 None if seen.state.kind == EntryKind::Absent => continue,
                 None => Some(FileChange::Created),
             };
+            if change == Some(FileChange::Created) && self.is_harmless(survey, path) {
+                continue;
+            }
             comparison.digests.insert(path.clone(), found.clone());
             if let Some(change) = change {
                 comparison.tampered.push(Tampering { path: path.clone(), change, digest: found });

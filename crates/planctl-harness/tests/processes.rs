@@ -36,6 +36,10 @@ fn main() {
         processes::shortage::short_main();
         return;
     }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__few") {
+        processes::shortage::few_main(&std::env::args().nth(2).unwrap());
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     make_environment_hostile(folder.path());
     let arguments = libtest_mimic::Arguments::from_args();

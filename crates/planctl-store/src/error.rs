@@ -1,6 +1,7 @@
 //! The errors of the store, one variant per thing a caller can do about it.
 
 use planctl_engine::{Refusal, RunId};
+use rustls::CertificateError;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
@@ -286,14 +287,32 @@ pub(crate) fn lacked_resource(error: &sqlx::Error) -> Option<Resource> {
 /// Returns the words that a person can use: those of the server, without the place in its source.
 pub(crate) fn words_of(error: &sqlx::Error) -> String {
     if let sqlx::Error::Database(error) = error {
-        error.message().to_owned()
-    } else if let sqlx::Error::Io(error) = error {
-        error.to_string()
-    } else if matches!(error, sqlx::Error::PoolTimedOut) {
-        "it does not answer".to_owned()
-    } else {
-        error.to_string()
+        let message = error.message().to_owned();
+        return match message.ends_with("no encryption") {
+            true => format!("{message}; add `sslmode=require` to the address"),
+            false => message,
+        };
     }
+    if matches!(error, sqlx::Error::PoolTimedOut) {
+        return "it does not answer".to_owned();
+    }
+    if matches!(error, sqlx::Error::Tls(_)) {
+        return format!(
+            "{error}; turn it on there (`ssl = on`), or add `sslmode=disable` where nobody can listen"
+        );
+    }
+    let sqlx::Error::Io(error) = error else { return error.to_string() };
+    let fault = error.get_ref().and_then(|within| within.downcast_ref());
+    let advice = match fault {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; where it is of a CA of your own, name the file of that CA in the address: `sslrootcert=ca.pem`"
+        }
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            "; its certificate, the host in the address, or the clock of one of the two machines has to be put right"
+        }
+        Some(_) | None => "",
+    };
+    format!("{error}{advice}")
 }
 
 fn unavailable(source: &sqlx::Error) -> String {

@@ -60,6 +60,7 @@ const LOG_LINES_MAX: usize = 8_192;
 
 fn main() -> ExitCode {
     secrecy::wipe_environment();
+    secrecy::set_missing_home();
     // The helper that starts child processes is this program again; it has to run before any thread is started.
     if std::env::args_os().nth(1).is_some_and(|word| word == "__spawn") {
         return ExitCode::from(u8::try_from(planctl_harness::helper_main()).unwrap_or(70));

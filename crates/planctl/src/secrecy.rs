@@ -5,8 +5,10 @@
 
 use std::ffi::{CStr, OsString, c_char};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::OnceLock;
 
+use nix::unistd::{User, geteuid};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::show::{self, CARE, styled};
@@ -78,6 +80,18 @@ pub fn wipe_environment() {
         }
     }
     KEPT.get_or_init(|| kept);
+}
+
+/// Sets `HOME` by the system's list of users where it is not set, as by systemd for a service of root; call it while there is one
+/// thread. By it planctl knows which credentials to hide.
+pub fn set_missing_home() {
+    if std::env::var_os("HOME").is_some_and(|home| Path::new(&home).is_absolute()) {
+        return;
+    }
+    if let Ok(Some(user)) = User::from_uid(geteuid()) {
+        // SAFETY: there is one thread.
+        unsafe { std::env::set_var("HOME", user.dir) };
+    }
 }
 
 /// Returns a variable of the environment that this process was started with.

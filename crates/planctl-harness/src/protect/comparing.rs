@@ -55,6 +55,7 @@ impl Comparing {
             let mut before = baseline.survey(&workspace, None).map_err(text)?;
             remove_by_products(&baseline, &workspace, &mut before);
             watch.add_absent(&workspace, &baseline, &before);
+            watch.require_room()?;
             let found = baseline.compare_survey(&before);
             Ok((found, Comparing(Some(Begun { baseline, workspace, before, watch }))))
         })

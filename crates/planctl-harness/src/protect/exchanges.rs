@@ -38,7 +38,11 @@ pub(crate) struct Exchanged {
 
 impl Exchanges {
     /// Begins to watch.
-    pub(crate) fn begin(files: &GitFiles) -> Exchanges {
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing for that.
+    pub(crate) fn begin(files: &GitFiles) -> Result<Exchanges, String> {
         let GitFiles { bin, top, repositories } = files;
         let mut watch = Watch::new();
         watch.add_entry(bin);
@@ -63,13 +67,13 @@ impl Exchanges {
                 watch.add_path(&folder, MOVES | WRITES);
             }
         }
-        Exchanges { watch, bin: bin.clone() }
+        watch.require_room()?;
+        Ok(Exchanges { watch, bin: bin.clone() })
     }
 
     /// Says what happened since.
     fn finish(self) -> Exchanged {
         let Exchanges { watch, bin } = self;
-        let is_on = watch.is_on();
         let mut found = Exchanged::default();
         let mut seen: BTreeMap<PathBuf, Vec<ReadFlags>> = BTreeMap::new();
         let is_whole = watch.read_events(|flags, name, target| {
@@ -93,9 +97,7 @@ impl Exchanges {
         }
         if !is_whole {
             found.has_asked_git = true;
-            // Where there is room for no watch, the objects that are there at the end are all that can be looked at.
-            found.repository =
-                is_on.then(|| "more of git's folders than can be followed".to_owned()).or(found.repository);
+            found.repository = Some("more of git's folders than can be followed".to_owned());
         }
         found
     }

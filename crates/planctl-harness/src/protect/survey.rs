@@ -22,10 +22,17 @@ use crate::walk::{ENTRIES_MAX, is_leftover};
 /// Folders that tests fill by running, and that say nothing about them; a pattern that names one sees it.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 
+/// The section of a Python distribution that names plugins of pytest.
+const PYTEST_PLUGINS: &[u8] = b"pytest11";
+/// How much of a file is read to see that it decides nothing; a longer one counts.
+const HARMLESS_BYTES_MAX: u64 = 1 << 20;
+
 /// Lists the entries that existed at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) entries: BTreeMap<String, Seen>,
+    /// Those of them in which the programs that read files of their names find nothing that decides what they do.
+    pub(super) harmless: BTreeSet<String>,
     /// By pattern, the folders in which an entry that matches it was looked for.
     pub(super) folders: BTreeMap<String, Vec<PathBuf>>,
     /// The first file that was not read, since it and those before it have more than [`PROTECTED_BYTES_MAX`].
@@ -103,12 +110,30 @@ impl Surveyor<'_> {
             let before = self.before.and_then(|before| before.entries.get(&name));
             let mut reading = Reading { left: self.left, is_cut: false };
             let seen = survey_path(self.root, Path::new(&bytes_of_name(&name)), before, &mut reading);
+            if self.decides_nothing(&name) {
+                self.survey.harmless.insert(name.clone());
+            }
             self.left = reading.left;
             if reading.is_cut {
                 self.survey.too_large.get_or_insert_with(|| name.clone());
             }
             self.survey.entries.insert(name, seen);
         }
+    }
+
+    /// Says whether a file is an empty `__init__.py`, or is of a Python distribution that has no plugin for pytest: installing any
+    /// project with a command writes one.
+    fn decides_nothing(&self, name: &str) -> bool {
+        let is_harmless: fn(&[u8]) -> bool = match name.rsplit('/').next() {
+            Some("__init__.py") => |text| text.trim_ascii().is_empty(),
+            Some("entry_points.txt") => {
+                |text| !text.windows(PYTEST_PLUGINS.len()).any(|part| part == PYTEST_PLUGINS)
+            }
+            Some(_) | None => return false,
+        };
+        self.root
+            .read(Path::new(name), LastLink::Follow, HARMLESS_BYTES_MAX)
+            .is_ok_and(|text| is_harmless(&text))
     }
 
     fn record_kind(&mut self, path: &Path, kind: EntryKind) {

@@ -264,6 +264,46 @@ fn what_decides_is_protected_as_it_is_and_as_absent() {
 }
 
 #[test]
+fn a_python_package_or_distribution_decides_only_where_something_in_it_is_loaded() {
+    let folder = workspace();
+    let write = |name: &str, text: &str| {
+        let place = folder.path().join(name);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::write(place, text).unwrap();
+    };
+    let script = "[console_scripts]\ncart = cart:main\n";
+    write("old.egg-info/entry_points.txt", script);
+    let mut baseline = Baseline::default();
+    baseline.add_deciding(folder.path(), deciding(["*.{dist-info,egg-info}/entry_points.txt"])).unwrap();
+    // `pip install -e .` of a project with a command writes it there.
+    write("cart.egg-info/entry_points.txt", script);
+    write("old.egg-info/entry_points.txt", "[console_scripts]\nother = cart:main\n");
+    assert_eq!(changed(&folder, &baseline), [""; 0]);
+    write("old.egg-info/entry_points.txt", &format!("{script}\n[pytest11]\neasy = easy\n"));
+    write("a.dist-info/entry_points.txt", "[pytest11]\neasy = easy\n");
+    std::fs::remove_file(folder.path().join("cart.egg-info/entry_points.txt")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.path().join("cart.egg-info/entry_points.txt")).unwrap();
+    let plugins = ["a.dist-info", "cart.egg-info", "old.egg-info"];
+    assert_eq!(changed(&folder, &baseline), plugins.map(|place| format!("{place}/entry_points.txt")));
+
+    let mut baseline = Baseline::default();
+    baseline.add_deciding(folder.path(), deciding(["tests/__init__.py", "tests/**/__init__.py"])).unwrap();
+    write("tests/__init__.py", "\n");
+    write("tests/deep/__init__.py", "");
+    assert_eq!(changed(&folder, &baseline), [""; 0]);
+    write("tests/__init__.py", "import os; os._exit(0)");
+    write("tests/deep/__init__.py", "import os; os._exit(0)");
+    assert_eq!(changed(&folder, &baseline), ["tests/__init__.py", "tests/deep/__init__.py"]);
+    let protected = Baseline::take(folder.path(), [], ["tests/*/*.py"]).unwrap();
+    write("tests/other/__init__.py", "");
+    assert_eq!(
+        changed(&folder, &protected),
+        ["tests/other/__init__.py"],
+        "a pattern of the plan's own is for all"
+    );
+}
+
+#[test]
 fn what_a_step_may_change_itself_is_not_compared_but_for_what_it_protects() {
     let folder = workspace();
     let mut baseline =

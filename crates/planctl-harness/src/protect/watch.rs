@@ -6,16 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use planctl_glob::is_glob;
-use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use rustix::io::Errno;
-use tokio::runtime::Handle;
 
+use super::notifications::Listener;
 use super::survey::{Pattern, Survey, bytes_of_name, name_of};
 use super::{Baseline, EntryKind};
 
@@ -27,8 +24,8 @@ pub(super) const MOVES: WatchFlags =
 
 /// Watches the protected entries of a workspace, and the folders on the way to them.
 pub(crate) struct Watch {
-    /// Nothing where the system has no room for another watch: then only the stamps of two surveys tell.
-    events: Option<OwnedFd>,
+    /// Nothing where something can't be watched: then only the stamps of two surveys tell.
+    events: Result<Listener, Errno>,
     /// By watch: the entry itself, or names in a folder with the entries below each.
     targets: BTreeMap<i32, Target>,
     patterns: Vec<Pattern>,
@@ -63,7 +60,7 @@ impl Watch {
 
     /// Watches nothing yet.
     pub(super) fn new() -> Watch {
-        let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
+        let events = Listener::begin();
         Watch { events, targets: BTreeMap::new(), patterns: Vec::new() }
     }
 
@@ -86,7 +83,7 @@ impl Watch {
                     return;
                 }
                 // There may be more of them than the system has watches for: the others stay.
-                if let Some(Ok(number)) = self.watch(&workspace.join(folder), MOVES) {
+                if let Ok(number) = self.watch(&workspace.join(folder), MOVES) {
                     self.targets.entry(number).or_default().patterns.insert((folder.clone(), at));
                 }
             }
@@ -106,19 +103,19 @@ impl Watch {
     }
 
     fn target(&mut self, path: &Path, flags: WatchFlags) -> Option<&mut Target> {
-        match self.watch(path, flags)? {
+        match self.watch(path, flags) {
             Ok(number) => Some(self.targets.entry(number).or_default()),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
-            Err(_) => {
+            Err(error) => {
                 // A watch with gaps is none.
-                self.events = None;
+                self.events = Err(error);
                 None
             }
         }
     }
 
-    fn watch(&self, path: &Path, flags: WatchFlags) -> Option<Result<i32, Errno>> {
-        Some(add_watch(self.events.as_ref()?, path, flags | WatchFlags::MASK_ADD))
+    fn watch(&mut self, path: &Path, flags: WatchFlags) -> Result<i32, Errno> {
+        self.events.as_mut().map_err(|error| *error)?.add(path, flags)
     }
 
     /// Begins to watch a file, or a folder and the entries in it, if it is there.
@@ -141,9 +138,18 @@ impl Watch {
         }
     }
 
-    /// Says whether it notices anything.
-    pub(super) fn is_on(&self) -> bool {
-        self.events.is_some()
+    /// Refuses to go on where the system has no room for these watches.
+    ///
+    /// # Errors
+    ///
+    /// Says, as something that is missing, which limit has to be raised.
+    pub(super) fn require_room(&self) -> Result<(), String> {
+        let limit = match &self.events {
+            Err(Errno::MFILE) => "fs.inotify.max_user_instances",
+            Err(Errno::NOSPC) => "fs.inotify.max_user_watches",
+            Ok(_) | Err(_) => return Ok(()),
+        };
+        Err(format!("room to watch files while a contract runs; raise `{limit}` by sysctl"))
     }
 
     /// Begins to watch whether folders of a workspace are moved.
@@ -169,7 +175,7 @@ impl Watch {
     /// Names what was written, moved or swapped since the start, given what was there then and is there at the end.
     pub(crate) fn finish(mut self, before: &Survey, after: &Survey) -> BTreeSet<String> {
         let touched: BTreeSet<&str> = after.touched_since(before).collect();
-        if self.events.is_none() {
+        if self.events.is_err() {
             return touched.into_iter().map(ToOwned::to_owned).collect();
         }
         let mut found = BTreeSet::new();
@@ -196,28 +202,13 @@ impl Watch {
 
     /// Reads what happened; returns whether that is all that did.
     pub(super) fn read_events(self, mut see: impl FnMut(ReadFlags, Option<&OsStr>, &Target)) -> bool {
-        let Some(events) = &self.events else { return false };
-        let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-        let mut reader = Reader::new(events, &mut buffer);
-        while let Ok(event) = reader.next() {
-            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                return false;
+        let Ok(listener) = &self.events else { return false };
+        let heard = listener.take();
+        for (at, flags, name) in &heard.events {
+            if let Some(target) = self.targets.get(at) {
+                see(*flags, name.as_deref(), target);
             }
-            let Some(target) = self.targets.get(&event.wd()) else { continue };
-            see(event.events(), event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())), target);
         }
-        true
-    }
-}
-
-impl Drop for Watch {
-    /// Closes the notifications aside: the kernel waits until nobody can be telling of something, which takes as long as a short
-    /// contract (13 to 26 ms on a busy machine).
-    fn drop(&mut self) {
-        let Some(events) = self.events.take() else { return };
-        match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(events))),
-            Err(_) => drop(events),
-        }
+        !heard.has_gaps
     }
 }

@@ -323,10 +323,41 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("pyproject.toml", ""),
         ("build.gradle.kts", ""),
         ("phpunit.xml.dist", ""),
+        ("tsconfig.json", ""),
+        ("CMakeLists.txt", ""),
+        ("meson.build", ""),
+        ("Rakefile", ""),
+        ("MODULE.bazel", ""),
         ("app/main.c", ""),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 36] = [
+        ("ruff check src", &["ruff.toml", ".ruff.toml", "pyproject.toml"]),
+        ("cd app && ruff format --check .", &["ruff.toml", "app/.ruff.toml"]),
+        ("ruff check app && npx eslint app", &["app/deep/ruff.toml", "app/eslint.config.mjs"]),
+        ("mypy --strict src", &["mypy.ini", ".mypy.ini", "setup.cfg"]),
+        ("python3 -m mypy src && uv run black --check .", &["mypy.ini", "pyproject.toml"]),
+        (
+            "npx eslint . && prettier --check .",
+            &["eslint.config.mjs", ".eslintrc.json", ".prettierrc", ".prettierignore"],
+        ),
+        ("flake8 src && pylint src", &[".flake8", ".pylintrc"]),
+        ("yamllint . && shellcheck a.sh", &[".yamllint", ".shellcheckrc"]),
+        ("! rg -q TODO src", &[".ignore", ".rgignore"]),
+        ("cargo fmt --check", &[".rustfmt.toml", "build.rs"]),
+        ("cargo clippy -- -D warnings", &["clippy.toml"]),
+        ("cd app && tsc --noEmit", &["app/tsconfig.json"]),
+        ("coverage report --fail-under 90", &[".coveragerc"]),
+        ("ctest --test-dir build", &["CMakeUserPresets.json", "CTestCustom.cmake"]),
+        ("meson test -C build", &["meson.options"]),
+        ("rake test", &["rakefile", "rakelib/easy.rake"]),
+        ("task test", &["Taskfile.yml", "taskfile.dist.yaml"]),
+        ("dotnet test", &["Directory.Build.targets", "global.json"]),
+        ("bazel test //...", &[".bazelrc"]),
+        (
+            "pre-commit run --all-files && npx playwright test",
+            &[".pre-commit-config.yaml", "playwright.config.ts"],
+        ),
         ("pytest tests", &["pytest.toml", "tests/.pytest.toml"]),
         (
             "python3 -m pytest tests",
@@ -348,10 +379,10 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
             "gradle test",
             &["app/build.gradle", "settings.gradle", "buildSrc/src/main/java/A.java", "buildSrc/a.kts"],
         ),
-        ("npx jest", &["babel.config.js", ".babelrc.json"]),
+        ("npx jest", &["babel.config.js", ".babelrc.json", "__mocks__/axios.js"]),
         ("npx vitest run", &["vite.config.ts"]),
         ("rspec", &[".rspec-local"]),
-        ("prove t/a.t", &[".proverc"]),
+        ("prove -l t/a.t", &[".proverc", "lib/Test/More.pm"]),
         ("shellspec spec/a.sh && busted spec/a.lua", &[".shellspec", ".busted"]),
         ("tox && phpunit", &["tox.ini", "phpunit.dist.xml"]),
     ];
@@ -376,6 +407,28 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
     assert!(wrong.is_empty(), "{wrong}");
     assert!(!has(&fixed("pytest tests"), "cart.egg-info/entry_points.txt"), "pytest alone does not find it");
     assert!(!has(&fixed("cd new && npm test"), "new/package.json"), "it is the work");
+}
+
+#[test]
+fn a_new_file_with_the_name_of_a_check_has_make_run_nothing_so_it_is_a_change() {
+    let fixed = |makefile: &'static str, script: &str| -> Vec<String> {
+        let look = Files(BTreeMap::from([("Makefile", makefile), ("tests/check.sh", "")]));
+        deciding(script, &look).fixed.iter().filter(|name| !name.contains("akefile")).cloned().collect()
+    };
+    let unit = "all: unit-tests\nunit-tests: src/a\n\tbash tests/check.sh\n";
+    assert_eq!(fixed("test:\n\tbash tests/check.sh\n", "make -s test"), ["test"]);
+    assert_eq!(fixed(unit, "make"), ["unit-tests"]);
+    assert_eq!(fixed(unit, "make -C app"), [""; 0]);
+    for (makefile, script) in [
+        (".PHONY: all test\ntest:\n\tbash tests/check.sh\n", "make test"),
+        ("P = test\n.PHONY: $(P)\ntest:\n\tbash tests/check.sh\n", "make test"),
+        ("check: count\ncount: count.c\n\t$(CC) -o count count.c\n", "make check"),
+        ("test: test.c\n\tcc -o test test.c\n", "make test"),
+        ("test.log: a\n\tbash tests/check.sh > $@\n", "make test.log"),
+        ("build:\n\t./gen\ntest:\n\tbash tests/check.sh\n", "make build"),
+    ] {
+        assert_eq!(fixed(makefile, script), [""; 0], "{makefile}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! While the database is away the answer has what the process knows, and `planctl_db_up 0`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use planctl_api::wire::daemon::{DaemonHealthView, DaemonState};
 use planctl_api::{Code, Problem};
-use planctl_engine::{DayScope, Head};
+use planctl_engine::{DayScope, Head, Role};
 use planctl_store::{AskWaits, DayRow, ItemGroup, Page, Store, StoreError, WorkerRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -32,6 +32,8 @@ use crate::runs::worked_on::ONLINE;
 const DATABASE_WITHIN: Duration = Duration::from_secs(3);
 /// How many open runs have a series of their own.
 const RUNS_MAX: i64 = 200;
+/// How many roles of workers have a series of their own: a worker says which it serves.
+const ROLES_MAX: usize = 50;
 
 /// Counters of the API.
 #[derive(Default)]
@@ -168,14 +170,19 @@ impl Stored {
 
     fn workers(&self) -> Vec<(Labels, i64)> {
         let mut series = Vec::new();
+        let mut roles = BTreeSet::new();
         for worker in &self.workers {
             let state = match (worker.is_paused, worker.holds.is_empty()) {
                 (true, _) => "paused",
                 (false, true) => "idle",
                 (false, false) => "working",
             };
-            for role in &worker.roles {
-                let labels = vec![("role", role.as_str().to_owned()), ("state", state.to_owned())];
+            for role in worker.roles.iter().map(Role::as_str) {
+                if roles.len() < ROLES_MAX {
+                    roles.insert(role);
+                }
+                let role = if roles.contains(role) { role } else { "other" };
+                let labels = vec![("role", role.to_owned()), ("state", state.to_owned())];
                 series.push((labels, 1));
             }
         }

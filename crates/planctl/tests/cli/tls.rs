@@ -138,10 +138,12 @@ fn b3_a_postgres_that_takes_tls_only_is_used_and_its_certificate_is_checked() {
 
     let refused = with(&fixture, &["ls", "--database-url", &verified(&others)], &[]);
     assert!(refused.code == 69 && refused.err.contains("UnknownIssuer"), "{refused:?}");
+    assert!(refused.err.contains("`sslrootcert=ca.pem`"), "{refused:?}");
     let missing = url("sslmode=verify-ca&sslrootcert=/none/ca.pem");
     let refused = with(&fixture, &["ls", "--database-url", &missing], &[]);
     assert!(refused.code == 69 && refused.err.contains("sslrootcert"), "{refused:?}");
     set_tls("off");
     let refused = with(&fixture, &["ls", "--database-url", &verified(&certificates)], &[]);
     assert!(refused.code == 69 && refused.err.contains("does not support TLS"), "{refused:?}");
+    assert!(refused.err.contains("`sslmode=disable`"), "{refused:?}");
 }

@@ -59,6 +59,15 @@ fn row_107_without_home_the_password_file_tells_where_it_is() {
         said.out.starts_with("no runs in ") && said.out.ends_with(" or in any other folder\n"),
         "{said:?}"
     );
+    // Workers get it, and credentials are hidden by it at isolation tiers 1a and 1b.
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -s told", "escalate")]));
+    let words = ["run", "p.md", "--approve", "--exec", "printf %s \"$HOME\" > told"];
+    let mut run = fixture.command(&words);
+    let said = run.env_remove("HOME").env("XDG_CONFIG_HOME", fixture.home()).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let mut tilde = std::process::Command::new("/bin/bash");
+    let home = tilde.args(["-c", "printf %s ~"]).env_remove("HOME").output().unwrap().stdout;
+    assert_eq!(fixture.read("told").as_bytes(), home);
 }
 
 #[test]

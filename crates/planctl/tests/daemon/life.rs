@@ -308,6 +308,10 @@ fn the_unit_is_one_that_systemd_takes() {
     for words in [["--system"].as_slice(), &["--user"], &["--system", "--run-as", "root"]] {
         let said = place.must(&[&["daemon", "install-service", "--print"], words].concat());
         assert!(said.out.contains("Type=notify\n") && said.out.contains("WatchdogSec="), "{said:?}");
+        // Each mounts over a part of /proc, and then the kernel refuses a new one to whoever is confined at tier 1b.
+        for fence in ["ProtectKernelTunables=", "ProtectKernelLogs=", "ProtectHostname=", "ProtectProc="] {
+            assert!(!said.out.lines().any(|line| line.starts_with(fence)), "{fence} in {said:?}");
+        }
         let unit = place.path("units/planctl.service");
         std::fs::write(&unit, &said.out).unwrap();
         let mut verify = std::process::Command::new("systemd-analyze");

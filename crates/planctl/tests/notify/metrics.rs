@@ -137,6 +137,12 @@ fn items_that_are_out_and_leases_that_run_out_are_counted() {
     let place = Place::new();
     place.plan(1, "");
     let _daemon = daemon(&place, &Receiver::new());
+    let roles: Vec<String> = (0..60).map(|number| format!("role-{number}")).collect();
+    let serves = roles.iter().flat_map(|role| ["--role", role.as_str()]);
+    let worker: Vec<&str> =
+        ["worker", "run", "--exec", "true", "--drain"].into_iter().chain(serves).collect();
+    place.must(&worker);
+    assert_eq!(value(&scrape(&place), "planctl_workers{role=\"other\",state=\"idle\"}"), Some(10.0));
     let out = |state: &str| {
         value(&scrape(&place), &format!("planctl_items{{state=\"{state}\",role=\"coder\"}}")).unwrap_or(0.0)
     };

@@ -75,7 +75,22 @@ impl Follower<'_> {
         if program != "pytest" && program != "py.test" {
             self.read_in_folder(tool, !files.is_empty());
         }
+        if !tool.below.is_empty() {
+            self.read_below(tool, rest);
+        }
         self.shell.folder = outside;
+    }
+
+    /// Protects folders that a program is given from new settings of its own.
+    fn read_below(&mut self, tool: &Reads, rest: &[Word]) {
+        let given: Vec<Value> =
+            rest.iter().flat_map(|word| self.shell.resolved(word).unwrap_or_default()).collect();
+        for value in given {
+            let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) else { continue };
+            if !path.is_empty() && !value.is_pattern && self.look.has(&path) == Some(true) {
+                tool.below.iter().for_each(|name| self.fix(format!("{path}/**/{name}")));
+            }
+        }
     }
 
     fn read_in_folder(&mut self, tool: &Reads, names_its_own: bool) {

@@ -211,13 +211,12 @@ const SYSTEM: &str = "# Contracts and workers can't gain rights by setuid progra
 NoNewPrivileges=yes
 # The system's programs and settings are read-only. Not `strict`: workspaces are anywhere.
 ProtectSystem=full
-ProtectKernelTunables=yes
 ProtectKernelModules=yes
-ProtectKernelLogs=yes
 ProtectClock=yes
-ProtectHostname=yes
 LockPersonality=yes
 RestrictRealtime=yes
+# Without ProtectKernelTunables, ProtectKernelLogs and ProtectHostname: they mount over parts of /proc, and then the kernel
+# gives no command a /proc of its own, which isolation tiers 1b and 2 need.
 # Left open, because work needs it: homes (workspaces, credentials of agents), /tmp (shared with the people who look at
 # results), the network (agents), new programs in memory (interpreters that compile), setgid folders (shared git
 # repositories).

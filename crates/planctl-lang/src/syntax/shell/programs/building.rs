@@ -94,10 +94,11 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["mvnw"], reads: reads::MAVEN, does: &[Does::any(Makes)], ..PLAIN },
     Program { names: &["gradle"], reads: reads::GRADLE, does: BUILD, ..PLAIN },
     Program { names: &["gradlew"], reads: reads::GRADLE, does: &[Does::any(Makes)], ..PLAIN },
-    Program { names: &["bazel", "ninja"], does: BUILD, ..PLAIN },
+    Program { names: &["bazel", "bazelisk"], reads: reads::BAZEL, does: BUILD, ..PLAIN },
+    Program { names: &["ninja"], does: BUILD, ..PLAIN },
+    Program { names: &["ant"], reads: reads::ANT, does: &[Does::any(Makes)], ..PLAIN },
     Program {
         names: &[
-            "ant",
             "javac",
             "esbuild",
             "webpack",
@@ -112,7 +113,18 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::any(Makes)],
         ..PLAIN
     },
-    Program { names: &["rake", "sbt"], does: &[Does::any(Makes), Does::any(RunsWorkspace)], ..PLAIN },
+    Program {
+        names: &["rake"],
+        reads: reads::RAKE,
+        does: &[Does::any(Makes), Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
+    Program {
+        names: &["sbt"],
+        reads: reads::SBT,
+        does: &[Does::any(Makes), Does::any(RunsWorkspace)],
+        ..PLAIN
+    },
     Program { names: &["tsc"], reads: reads::TSC, does: COMPILE, ..PLAIN },
     Program { names: &["cc", "gcc", "g++", "clang", "rustc"], does: COMPILE, ..PLAIN },
     Program {
@@ -120,17 +132,18 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::any(Makes).without(ONLY_CHECKS), Does::any(Examines)],
         ..PLAIN
     },
-    Program { names: &["cmake", "meson"], does: CONFIGURE, ..PLAIN },
+    Program { names: &["cmake"], does: CONFIGURE, ..PLAIN },
+    Program { names: &["meson"], reads: reads::MESON, does: CONFIGURE, ..PLAIN },
+    Program { names: &["dotnet"], reads: reads::DOTNET, does: SDK, ..PLAIN },
+    Program { names: &["swift"], reads: reads::SWIFT, does: SDK, ..PLAIN },
+    Program { names: &["zig"], does: &[Does::other_than(Makes, &["test"])], ..PLAIN },
     Program {
-        names: &["dotnet", "swift"],
-        does: &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)],
-        ..PLAIN
-    },
-    Program {
-        names: &["zig", "stack", "cabal", "mix"],
+        names: &["stack", "cabal"],
+        reads: reads::HASKELL,
         does: &[Does::other_than(Makes, &["test"])],
         ..PLAIN
     },
+    Program { names: &["mix"], reads: reads::MIX, does: &[Does::other_than(Makes, &["test"])], ..PLAIN },
     Program { names: &["jest"], reads: reads::JEST, does: TEST, ..PLAIN },
     Program { names: &["vitest"], reads: reads::VITEST, does: TEST, ..PLAIN },
     Program { names: &["mocha", "ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
@@ -141,31 +154,32 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["shellspec"], reads: reads::SHELLSPEC, does: TEST, ..PLAIN },
     Program { names: &["busted"], reads: reads::BUSTED, does: TEST, ..PLAIN },
     Program { names: &["tox", "nox"], reads: reads::TOX, does: TEST, ..PLAIN },
-    Program { names: &["ctest", "deno", "task", "nose2"], does: TEST, ..PLAIN },
+    Program { names: &["ctest"], reads: reads::CTEST, does: TEST, ..PLAIN },
+    Program { names: &["deno"], reads: reads::DENO, does: TEST, ..PLAIN },
+    Program { names: &["task"], reads: reads::TASK, does: TEST, ..PLAIN },
+    Program { names: &["nose2"], reads: reads::NOSE2, does: TEST, ..PLAIN },
+    Program { names: &["playwright", "cypress"], reads: reads::PLAYWRIGHT, does: TEST, ..PLAIN },
+    Program { names: &["pre-commit"], reads: reads::PRE_COMMIT, does: TEST, ..PLAIN },
     // Readers of sources.
     Program {
         names: &["shellcheck"],
+        reads: reads::SHELLCHECK,
         long: SETTINGS,
         does: &[Does::any(Checks), Does::any(Examines)],
         ..PLAIN
     },
     Program {
         names: &["rustfmt"],
+        reads: reads::RUSTFMT,
         long: SETTINGS,
         does: &[Does::any(Changes(FILES)).without(&["--check"]), Does::any(Examines)],
         ..PLAIN
     },
-    Program {
-        names: &["black", "isort"],
-        long: SETTINGS,
-        does: &[
-            Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
-            Does::any(Examines),
-        ],
-        ..PLAIN
-    },
+    Program { names: &["black"], reads: reads::BLACK, ..FORMATS },
+    Program { names: &["isort"], reads: reads::ISORT, ..FORMATS },
     Program {
         names: &["ruff"],
+        reads: reads::RUFF,
         long: SETTINGS,
         does: &[
             Does::on(&["format"], Changes(FILES)).without(&["--check", "--diff", "--version"]),
@@ -174,15 +188,15 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
         ..PLAIN
     },
-    Program {
-        names: &["eslint", "stylelint"],
-        short: "c",
-        long: SETTINGS,
-        does: &[Does::any(Changes(FILES)).with(&["--fix"]), Does::any(Examines)],
-        ..PLAIN
-    },
+    Program { names: &["eslint"], reads: reads::ESLINT, ..LINTS_AND_FIXES },
+    Program { names: &["stylelint"], reads: reads::STYLELINT, ..LINTS_AND_FIXES },
+    Program { names: &["biome", "oxlint"], reads: reads::BIOME, ..LINTS_AND_FIXES },
+    Program { names: &["golangci-lint"], reads: reads::GOLANGCI, ..LINTS_AND_FIXES },
+    Program { names: &["rubocop"], reads: reads::RUBOCOP, ..LINTS },
+    Program { names: &["clang-tidy", "clang-format"], reads: reads::CLANG, ..LINTS_AND_FIXES },
     Program {
         names: &["prettier"],
+        reads: reads::PRETTIER,
         long: SETTINGS,
         does: &[Does::any(Changes(FILES)).with(&["--write", "-w"]), Does::any(Examines)],
         ..PLAIN
@@ -192,37 +206,31 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::any(Changes(FILES)).with(&["-w"]), Does::any(Examines)],
         ..PLAIN
     },
+    Program { names: &["mypy"], reads: reads::MYPY, ..LINTS },
+    Program { names: &["pyright", "basedpyright"], reads: reads::PYRIGHT, ..LINTS },
+    Program { names: &["pylint"], reads: reads::PYLINT, ..LINTS },
+    Program { names: &["flake8", "pycodestyle"], reads: reads::FLAKE8, ..LINTS },
+    Program { names: &["codespell"], reads: reads::CODESPELL, ..LINTS },
+    Program { names: &["typos"], reads: reads::TYPOS, ..LINTS },
+    Program { names: &["yamllint"], reads: reads::YAMLLINT, ..LINTS },
+    Program { names: &["hadolint"], reads: reads::HADOLINT, ..LINTS },
+    Program { names: &["luacheck"], reads: reads::LUACHECK, ..LINTS },
+    Program { names: &["markdownlint", "markdownlint-cli2"], reads: reads::MARKDOWNLINT, ..LINTS },
     Program {
         names: &[
             "actionlint",
-            "codespell",
             "compileall",
             "cppcheck",
             "cpplint",
-            "flake8",
-            "hadolint",
             "htmlhint",
             "json.tool",
             "jsonlint",
-            "luacheck",
-            "markdownlint",
-            "markdownlint-cli2",
-            "mypy",
-            "pycodestyle",
             "pyflakes",
             "py_compile",
-            "pylint",
-            "pyright",
-            "rubocop",
             "tidy",
-            "typos",
             "xmllint",
-            "yamllint",
         ],
-        short: "c",
-        long: SETTINGS,
-        does: &[Does::any(Examines)],
-        ..PLAIN
+        ..LINTS
     },
     Program {
         names: &["pip", "pip3"],
@@ -251,6 +259,18 @@ const ONLY_CHECKS: &[&str] = &["-fsyntax-only", "--noEmit"];
 const SETTINGS: &[&str] =
     &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
 const TEST: &[Does] = &[Does::any(RunsWorkspace)];
+const SDK: &[Does] = &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)];
+const LINTS: Program = Program { short: "c", long: SETTINGS, does: &[Does::any(Examines)], ..PLAIN };
+const LINTS_AND_FIXES: Program =
+    Program { does: &[Does::any(Changes(FILES)).with(&["--fix"]), Does::any(Examines)], ..LINTS };
+const FORMATS: Program = Program {
+    long: SETTINGS,
+    does: &[
+        Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
+        Does::any(Examines),
+    ],
+    ..PLAIN
+};
 
 const GIT: &[Does] = &[
     Does::on(&["diff", "grep", "log", "ls-files", "show", "status"], Examines),

@@ -17,6 +17,8 @@ pub struct Reads {
     pub fixed: &'static [&'static str],
     /// As `fixed`, in the folders above as well.
     pub above: &'static [&'static str],
+    /// As `fixed`, in the folders that it is given, and below these.
+    pub below: &'static [&'static str],
     /// Options that name the folder it works in.
     pub(in crate::syntax::shell) folder: &'static [&'static str],
     /// Options that name a file in the place of its own.
@@ -27,12 +29,19 @@ pub struct Reads {
     pub why: &'static str,
 }
 
+/// Why the settings of programs that look at sources are protected.
+const STRICTNESS: &str = "which files are checked, and how strictly, stands there";
+
+/// The meaning of `below`, for people.
+const GIVEN: &str = "no new settings of its own in the folders that it is given, and below these";
+
 const READS: Reads = Reads {
     call: "",
     verbs: &[],
     kept: &[],
     fixed: &[],
     above: &[],
+    below: &[],
     folder: &[],
     file: &[],
     also: "",
@@ -54,7 +63,8 @@ pub(super) const PYTHON: &[Reads] = &[
     },
     Reads {
         call: "-m unittest",
-        also: "the modules that it names and their packages; for `discover`, the tests of the start folder",
+        also: "the modules that it names and their packages, and no new ones of their names that Python takes first \
+               (`tests/test_cart/__init__.py`); for `discover`, the tests of the start folder",
         why: "a test that is added proves more, so it is not counted as a change",
         ..READS
     },
@@ -90,9 +100,9 @@ pub(super) const NPM: &[Reads] = &[Reads {
 pub(super) const PYTEST: &[Reads] = &[Reads {
     kept: &["test_*.py, *_test.py, conftest.py and __init__.py below its targets"],
     file: &["-c", "--config-file"],
-    also: "files that it names; `conftest.py` below its targets and on the way up; `pytest.toml`, `.pytest.toml`, \
+    also: "files that it names; `conftest.py`, and `__init__.py` unless it is empty, below its targets and on the way up; `pytest.toml`, `.pytest.toml`, \
                `pytest.ini`, `.pytest.ini`, `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up; for `python -m pytest` and \
-               `PYTHONPATH`, no new `entry_points.txt` of a `.dist-info` or `.egg-info` there, and no `pytest_*.py`",
+               `PYTHONPATH`, no new `entry_points.txt` of a `.dist-info` or `.egg-info` there with a plugin for pytest, and no `pytest_*.py`",
     why: "a new `conftest.py`, configuration or plugin is loaded before every test; a new test is not counted as a change",
     ..READS
 }];
@@ -104,9 +114,11 @@ pub(super) const JEST: &[Reads] = &[Reads {
         "babel.config.{js,mjs,cjs,cts,json}",
         ".babelrc",
         ".babelrc.{js,mjs,cjs,json}",
+        "__mocks__/**",
     ],
     file: &["-c", "--config"],
-    why: "a new test is not counted as a change; snapshots below `__tests__` are kept as they are",
+    why: "a package's mock at the top is taken in its place by itself; a new test is not counted as a change; snapshots below \
+          `__tests__` are kept as they are",
     ..READS
 }];
 
@@ -127,9 +139,10 @@ pub(super) const MOCHA: &[Reads] = &[Reads {
 }];
 
 pub(super) const TSC: &[Reads] = &[Reads {
-    kept: &["tsconfig.json", "package.json"],
+    kept: &["tsconfig.json", "tsconfig.*.json", "package.json"],
+    fixed: &["tsconfig.json"],
     file: &["-p", "--project"],
-    why: "which files are checked, and how strictly, stands there",
+    why: STRICTNESS,
     ..READS
 }];
 
@@ -137,8 +150,10 @@ pub(super) const MAKE: &[Reads] = &[Reads {
     kept: &["Makefile"],
     fixed: &["GNUmakefile", "makefile"],
     folder: &["-C", "--directory"],
-    also: "what `-f` and `include` name; the scripts and tests that the recipes of its goals run, if they are there",
-    why: "a `GNUmakefile` takes precedence over the `Makefile`; what a rule makes is a product",
+    also: "what `-f` and `include` name; the scripts and tests that the recipes of its goals run, if they are there; no new file \
+               with the name of a goal such as `test`, `check-style` or `unit` that is not `.PHONY`",
+    why: "a `GNUmakefile` takes precedence over the `Makefile`; make runs nothing for a goal whose file is there; what a rule makes \
+          is a product",
     ..READS
 }];
 
@@ -160,16 +175,8 @@ const CARGO_READS: Reads = Reads {
 
 pub(super) const CARGO: &[Reads] = &[
     Reads {
-        verbs: &["test", "t", "bench", "clippy", "fmt"],
-        kept: &[
-            "Cargo.toml",
-            "**/Cargo.toml",
-            "**/build.rs",
-            "tests/**",
-            "**/tests/**",
-            "clippy.toml",
-            "rustfmt.toml",
-        ],
+        verbs: &["test", "t", "bench"],
+        kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
         fixed: &["**/build.rs"],
         file: &["--manifest-path"],
         also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`",
@@ -190,6 +197,14 @@ pub(super) const CARGO: &[Reads] = &[
         file: &["--manifest-path", "--config-file"],
         also: "as for `test`",
         why: "its configuration can leave tests out",
+        ..CARGO_READS
+    },
+    Reads {
+        verbs: &["clippy", "fmt"],
+        kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
+        fixed: &["**/build.rs", "clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml"],
+        file: &["--manifest-path"],
+        why: STRICTNESS,
         ..CARGO_READS
     },
     Reads {
@@ -262,7 +277,15 @@ const TARGETS: Reads =
 
 pub(super) const BATS: &[Reads] = &[TARGETS];
 
-pub(super) const PROVE: &[Reads] = &[Reads { fixed: &[".proverc"], ..TARGETS }];
+pub(super) const PROVE: &[Reads] = &[Reads {
+    fixed: &[
+        ".proverc",
+        "lib/Test/{More,Simple,Builder,Harness}.pm",
+        "lib/{strict,warnings,utf8,Carp,Exporter}.pm",
+    ],
+    why: "with `-l` and `-Ilib` a module of the library is looked for in `lib` first; a new test is not counted as a change",
+    ..TARGETS
+}];
 
 pub(super) const SHELLSPEC: &[Reads] =
     &[Reads { fixed: &[".shellspec", ".shellspec-local", ".shellspec-basedir"], ..TARGETS }];
@@ -276,6 +299,188 @@ pub(super) const TOX: &[Reads] = &[Reads {
     why: "which tests run stands there; a `tox.ini` takes precedence over a `pyproject.toml`",
     ..READS
 }];
+
+/// The settings of a program that looks at sources, in the folder it works in and those above.
+const fn strictness(above: &'static [&'static str]) -> Reads {
+    Reads { above, why: STRICTNESS, ..READS }
+}
+
+/// The same beside a `package.json`, which may hold them, too.
+const fn of_package(above: &'static [&'static str]) -> Reads {
+    Reads { kept: &["package.json"], ..strictness(above) }
+}
+
+pub(super) const RUFF: &[Reads] = &[Reads {
+    below: &["{ruff,.ruff}.toml"],
+    also: GIVEN,
+    ..strictness(&["ruff.toml", ".ruff.toml", "pyproject.toml"])
+}];
+pub(super) const BLACK: &[Reads] = &[strictness(&["pyproject.toml"])];
+pub(super) const ISORT: &[Reads] =
+    &[strictness(&[".isort.cfg", "pyproject.toml", "setup.cfg", "tox.ini", ".editorconfig"])];
+pub(super) const MYPY: &[Reads] = &[strictness(&["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"])];
+pub(super) const PYRIGHT: &[Reads] = &[strictness(&["pyrightconfig.json", "pyproject.toml"])];
+pub(super) const PYLINT: &[Reads] = &[strictness(&[
+    "{.pylintrc,pylintrc,.pylintrc.toml,pylintrc.toml}",
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+])];
+pub(super) const FLAKE8: &[Reads] = &[strictness(&[".flake8", "setup.cfg", "tox.ini"])];
+pub(super) const CODESPELL: &[Reads] = &[strictness(&[".codespellrc", "setup.cfg", "pyproject.toml"])];
+pub(super) const TYPOS: &[Reads] =
+    &[strictness(&["{typos,_typos,.typos}.toml", "Cargo.toml", "pyproject.toml"])];
+pub(super) const YAMLLINT: &[Reads] = &[strictness(&["{.yamllint,.yamllint.yaml,.yamllint.yml}"])];
+pub(super) const SHELLCHECK: &[Reads] = &[strictness(&[".shellcheckrc", "shellcheckrc"])];
+pub(super) const HADOLINT: &[Reads] = &[strictness(&[".hadolint.{yaml,yml}"])];
+pub(super) const LUACHECK: &[Reads] = &[strictness(&[".luacheckrc"])];
+pub(super) const RUBOCOP: &[Reads] = &[strictness(&[".rubocop.yml", ".rubocop"])];
+pub(super) const RUSTFMT: &[Reads] = &[strictness(&["rustfmt.toml", ".rustfmt.toml"])];
+pub(super) const GOLANGCI: &[Reads] = &[strictness(&[".golangci.{yml,yaml,toml,json}"])];
+pub(super) const CLANG: &[Reads] =
+    &[strictness(&[".clang-tidy", ".clang-format", "_clang-format", ".clang-format-ignore"])];
+pub(super) const BIOME: &[Reads] = &[strictness(&["{biome,.biome}.{json,jsonc}", ".oxlintrc.json"])];
+pub(super) const ESLINT: &[Reads] = &[Reads {
+    below: &["eslint.config.{js,mjs,cjs,ts,mts,cts}", ".eslintrc", ".eslintrc.{js,cjs,yaml,yml,json}"],
+    also: GIVEN,
+    ..of_package(&[
+        "eslint.config.{js,mjs,cjs,ts,mts,cts}",
+        ".eslintrc",
+        ".eslintrc.{js,cjs,yaml,yml,json}",
+        ".eslintignore",
+    ])
+}];
+pub(super) const STYLELINT: &[Reads] = &[of_package(&[
+    "stylelint.config.{js,mjs,cjs,ts}",
+    ".stylelintrc",
+    ".stylelintrc.{js,mjs,cjs,yaml,yml,json}",
+    ".stylelintignore",
+])];
+pub(super) const PRETTIER: &[Reads] = &[Reads {
+    below: &[".prettierrc", ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}"],
+    also: GIVEN,
+    ..of_package(&[
+        "prettier.config.{js,mjs,cjs,ts,mts,cts}",
+        ".prettierrc",
+        ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}",
+        ".prettierignore",
+        ".editorconfig",
+    ])
+}];
+pub(super) const MARKDOWNLINT: &[Reads] = &[strictness(&[
+    "{.markdownlint,.markdownlint-cli2}.{json,jsonc,yaml,yml,cjs,mjs}",
+    ".markdownlintrc",
+    ".markdownlintignore",
+])];
+pub(super) const SEARCH: &[Reads] = &[Reads {
+    above: &[".ignore", ".rgignore", ".agignore"],
+    why: "a folder that is ignored is not searched",
+    ..READS
+}];
+
+pub(super) const COVERAGE: &[Reads] = &[Reads {
+    verbs: &["report"],
+    fixed: &[".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml"],
+    why: "how much must be covered, and of what, stands there",
+    ..READS
+}];
+
+/// Of files that list sources, those in the folders of tests alone: an honest worker adds sources.
+const TESTS: Reads =
+    Reads { why: "which tests run stands there; a new test is not counted as a change", ..READS };
+
+pub(super) const CTEST: &[Reads] = &[Reads {
+    kept: &["CMakeLists.txt", "tests/**", "test/**"],
+    fixed: &["CMakePresets.json", "CMakeUserPresets.json", "CTestCustom.cmake"],
+    ..TESTS
+}];
+
+pub(super) const MESON: &[Reads] = &[Reads {
+    verbs: &["test"],
+    kept: &["meson.build", "tests/**", "test/**"],
+    fixed: &["meson.options", "meson_options.txt"],
+    ..TESTS
+}];
+
+pub(super) const RAKE: &[Reads] = &[Reads {
+    kept: &["Rakefile", "test/**", "spec/**"],
+    fixed: &["{rakefile,Rakefile,rakefile.rb,Rakefile.rb}", "rakelib/*.rake", ".rspec"],
+    ..TESTS
+}];
+
+pub(super) const TASK: &[Reads] = &[Reads {
+    fixed: &["{Taskfile,taskfile,Taskfile.dist,taskfile.dist}.{yml,yaml}", ".taskrc.{yml,yaml}"],
+    why: "what it runs stands there",
+    ..READS
+}];
+
+pub(super) const DENO: &[Reads] = &[Reads {
+    verbs: &["test", "task", "check", "lint", "fmt", "bench"],
+    above: &["deno.{json,jsonc}"],
+    ..TESTS
+}];
+
+pub(super) const NOSE2: &[Reads] = &[Reads {
+    kept: &["tests/**"],
+    fixed: &["unittest.cfg", "nose2.cfg", "setup.cfg", "pyproject.toml"],
+    ..TESTS
+}];
+
+pub(super) const BAZEL: &[Reads] = &[Reads {
+    kept: &["MODULE.bazel", "WORKSPACE"],
+    fixed: &["{.bazelrc,user.bazelrc}", ".bazelversion", ".bazelignore", "WORKSPACE.bazel", "tools/bazel"],
+    ..TESTS
+}];
+
+pub(super) const SBT: &[Reads] = &[Reads {
+    kept: &["build.sbt", "project/**", "**/src/test/**"],
+    fixed: &["*.sbt", "project/*.{sbt,scala,properties}", ".sbtopts", ".jvmopts"],
+    ..TESTS
+}];
+
+pub(super) const ANT: &[Reads] = &[Reads { kept: &["build.xml"], ..TESTS }];
+
+pub(super) const DOTNET: &[Reads] = &[Reads {
+    verbs: &["test"],
+    kept: &["**/*.{sln,slnx,csproj,vbproj}", "tests/**", "test/**"],
+    above: &[
+        "Directory.Build.{props,targets,rsp}",
+        "Directory.Packages.props",
+        "global.json",
+        ".runsettings",
+    ],
+    ..TESTS
+}];
+
+pub(super) const SWIFT: &[Reads] = &[Reads {
+    verbs: &["test"],
+    kept: &["Package.swift", "Tests/**"],
+    fixed: &["Package@swift-*.swift"],
+    ..TESTS
+}];
+
+pub(super) const MIX: &[Reads] = &[Reads {
+    verbs: &["test"],
+    kept: &["mix.exs", "test/**"],
+    fixed: &["config/test.exs", "test/test_helper.exs"],
+    ..TESTS
+}];
+
+pub(super) const HASKELL: &[Reads] = &[Reads {
+    verbs: &["test"],
+    kept: &["test/**", "tests/**"],
+    fixed: &["stack.yaml", "cabal.project", "cabal.project.{local,freeze}"],
+    ..TESTS
+}];
+
+pub(super) const PLAYWRIGHT: &[Reads] = &[Reads {
+    kept: &["package.json", "**/*.{test,spec,cy}.*"],
+    fixed: &["{playwright,cypress}.config.{js,ts,mjs,cjs,mts,cts}"],
+    ..TESTS
+}];
+
+pub(super) const PRE_COMMIT: &[Reads] =
+    &[Reads { fixed: &[".pre-commit-config.yaml"], why: "which checks run stands there", ..READS }];
 
 pub(super) const GIT: &[Reads] = &[Reads {
     also: "nothing: it judges the state of the work, from a [clean configuration](#contracts-that-ask-git)",

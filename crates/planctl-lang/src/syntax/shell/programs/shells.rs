@@ -101,6 +101,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["coverage"],
+        reads: reads::COVERAGE,
         long: &["source", "rcfile"],
         wraps: Some(Wraps { verbs: &["run"], behind: "-m", ..RUNS }),
         ..PLAIN
@@ -264,6 +265,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["rg", "ag"],
+        reads: reads::SEARCH,
         short: "efmABCgtT",
         long: &["regexp", "file", "glob", "type", "max-count"],
         files: Files::BehindPattern,

@@ -10,6 +10,23 @@ use super::values_of;
 
 /// The names that make looks for, in its order.
 const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+/// The first or last words of goals that check and make nothing: a file of their name would have make run nothing.
+const CHECKS: [&str; 14] = [
+    "acceptance",
+    "check",
+    "checks",
+    "ci",
+    "coverage",
+    "e2e",
+    "integration",
+    "lint",
+    "smoke",
+    "spec",
+    "test",
+    "tests",
+    "unit",
+    "verify",
+];
 /// The most files of one make that are read.
 const FILES_MAX: usize = 50;
 
@@ -87,7 +104,11 @@ impl Follower<'_> {
                 false => self.fix(escape_glob(&included)),
             }
         }
-        self.recipes(folder, made.recipes(goals), &targets);
+        let (lines, checks) = made.recipes(goals);
+        for check in checks {
+            self.fix(escape_glob(&joined(folder, &check)));
+        }
+        self.recipes(folder, lines, &targets);
     }
 
     /// Follows the lines of recipes. They may run what a rule makes, or a program: a script is text, and is there.
@@ -105,6 +126,12 @@ impl Follower<'_> {
             }
         }
         self.deciding.fixed.extend(fixed);
+    }
+}
+
+impl Rule {
+    fn is_of(&self, target: &str) -> bool {
+        self.targets.iter().any(|one| one == target)
     }
 }
 
@@ -145,8 +172,8 @@ impl Makefile {
         }
     }
 
-    /// Returns the commands that making some goals may run.
-    fn recipes(&self, goals: Vec<String>) -> Vec<String> {
+    /// Returns the commands that making some goals may run, and the goals among all of these that a file would stand for.
+    fn recipes(&self, goals: Vec<String>) -> (Vec<String>, Vec<String>) {
         let first = || {
             let targets = self.rules.iter().flat_map(|rule| &rule.targets);
             targets
@@ -157,19 +184,30 @@ impl Makefile {
         };
         let mut open: Vec<String> = if goals.is_empty() { first() } else { goals };
         let mut seen = BTreeSet::new();
-        let mut lines = Vec::new();
+        let (mut lines, mut checks) = (Vec::new(), Vec::new());
+        let is_phony =
+            |goal: &String| self.rules.iter().any(|rule| rule.is_of(".PHONY") && rule.needs.contains(goal));
         while let Some(goal) = open.pop() {
             if !seen.insert(goal.clone()) {
                 continue;
             }
-            for rule in self.rules.iter().filter(|rule| rule.targets.contains(&goal)) {
+            let rules = || self.rules.iter().filter(|rule| rule.is_of(&goal));
+            let makes_nothing = |line: &String| !line.contains("$@") && !line.contains("-o ");
+            if is_check(&goal)
+                && !is_phony(&goal)
+                && rules().any(|rule| !rule.recipe.is_empty())
+                && rules().all(|rule| rule.recipe.iter().all(makes_nothing))
+            {
+                checks.push(goal.clone());
+            }
+            for rule in rules() {
                 open.extend(rule.needs.iter().cloned());
                 let script =
                     rule.recipe.iter().map(|line| self.expanded(line)).map(|line| line.replace("$$", "$"));
                 lines.extend(script);
             }
         }
-        lines
+        (lines, checks)
     }
 
     // `$(NAME)` by its value; a name that is not known stays, as a variable that nobody can tell.
@@ -184,6 +222,13 @@ impl Makefile {
         }
         text
     }
+}
+
+/// Says whether a goal's name is that of a check: `test`, `unit-tests`, `lint_python`.
+fn is_check(goal: &str) -> bool {
+    let mut words = goal.split(['-', '_', ':']);
+    let (first, last) = (words.next(), words.next_back());
+    !goal.contains(['.', '/', '%', '$']) && first.into_iter().chain(last).any(|word| CHECKS.contains(&word))
 }
 
 fn assigned(line: &str) -> Option<(&str, &str)> {

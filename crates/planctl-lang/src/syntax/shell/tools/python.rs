@@ -149,6 +149,8 @@ const LIBRARY: [&[&str]; 2] = [
 /// Where pytest finds its configuration.
 const CONFIGURATION: [&str; 7] =
     ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
+/// Files that pytest loads before the tests of a folder. An empty `__init__.py` does not count as a change.
+const LOADED_FIRST: [&str; 2] = ["conftest.py", "__init__.py"];
 /// Files that pytest loads by itself out of a folder in which Python finds modules: plugins that a distribution names, and modules of its
 /// own and of its plugins.
 const PLUGINS: [&str; 3] = [
@@ -228,13 +230,14 @@ impl Follower<'_> {
                     return self.python(&rest[place..], at);
                 }
             }
-            _ => {}
+            _ => self.read_by(module, rest, at),
         }
         let Some(folder) = self.folder_here() else {
             return self.deciding.untold(rest.first().map_or_else(Default::default, |word| word.span));
         };
         let path = module.replace('.', "/");
         self.packages(&folder, &path);
+        self.protect_from_namesakes(&folder, &path);
         for file in [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")] {
             let file = joined(&folder, &file);
             if at.decides && !self.has_built { self.fix(file) } else { self.keep(file) }
@@ -248,6 +251,23 @@ impl Follower<'_> {
             let package = joined(folder, package);
             if self.look.has(&package) != Some(false) {
                 self.fix(format!("{package}/__init__.py"));
+            }
+        }
+    }
+
+    /// Protects a module that is there from new ones of its name, and of the names of its packages, which Python takes first: a
+    /// package before a file, compiled code before a text, and either before a folder without `__init__.py`.
+    fn protect_from_namesakes(&mut self, folder: &str, path: &str) {
+        for path in upward(path).filter(|path| !path.is_empty()) {
+            let module = joined(folder, path);
+            let has = |end: &str| self.look.has(&format!("{module}{end}")) == Some(true);
+            match (has("/__init__.py"), has(".py"), has("")) {
+                (false, true, _) => {
+                    self.fix(format!("{module}.{{*.so,so}}"));
+                    self.fix(format!("{module}/__init__.{{py,pyc}}"));
+                }
+                (false, false, true) => self.fix(format!("{module}.{{py,pyc,*.so,so}}")),
+                _ => {}
             }
         }
     }
@@ -307,6 +327,7 @@ impl Follower<'_> {
             let module: Vec<&str> = text.split('.').take_while(|part| !is_class(part)).collect();
             let path = module.join("/");
             self.packages(&folder, &path);
+            self.protect_from_namesakes(&folder, &path);
             let file = joined(&folder, &path);
             if self.look.has(&file) == Some(true) {
                 self.keep(format!("{file}/**/*.py"));
@@ -384,14 +405,13 @@ impl Follower<'_> {
         }
         let top = self.folder_here().unwrap_or_default();
         for folder in upward(folder).chain([top.as_str()]) {
-            for name in CONFIGURATION.iter().chain(&["conftest.py"]) {
+            for name in CONFIGURATION.iter().chain(&LOADED_FIRST) {
                 self.fix(joined(folder, name));
             }
         }
-        if folder.is_empty() {
-            self.fix("{test,tests}/**/conftest.py".to_owned());
-        } else {
-            self.fix(format!("{folder}/**/conftest.py"));
+        for name in LOADED_FIRST {
+            let folder = if folder.is_empty() { "{test,tests}" } else { folder };
+            self.fix(format!("{folder}/**/{name}"));
         }
         self.protect_from_shadowing(folder);
     }
