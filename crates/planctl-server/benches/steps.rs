@@ -372,18 +372,16 @@ impl Bench {
             .await
             .unwrap();
         let config = Config::default();
-        let approval = store
-            .approve(&NewApproval {
-                plan: plan.id,
-                digest: &verified.digest,
-                config_digest: &config.digest(),
-                config: "{}",
-                protected: r#"{"files":{}}"#,
-                by: "bench",
-                note: None,
-            })
-            .await
-            .unwrap();
+        let approval = NewApproval {
+            plan: plan.id,
+            digest: &verified.digest,
+            config_digest: &config.digest(),
+            config: "{}",
+            protected: r#"{"files":{}}"#,
+            by: "bench",
+            note: None,
+        };
+        let (approval, _) = store.approve(&approval, |_| false).await.unwrap();
         let settings = RunSettings::new(&config, exec.map(planctl_config::Agent::Exec), self.tier);
         let run = store
             .create_run(&NewRun {

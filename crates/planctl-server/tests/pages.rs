@@ -116,7 +116,7 @@ impl House {
             by: "ann",
             note: None,
         };
-        let approval = self.store.approve(&approval).await.unwrap();
+        let (approval, _) = self.store.approve(&approval, |_| false).await.unwrap();
         let settings = RunSettings::new(&config, Some(Agent::Exec("true".to_owned())), Tier::SameUser);
         let new = NewRun {
             plan: plan.id,
