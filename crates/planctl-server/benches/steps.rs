@@ -114,6 +114,7 @@ async fn measure(place: &Path, parts: &[Part]) {
         database_url: None,
         postgres: Postgres::default(),
         announce: None,
+        say: None,
         stop_after: Duration::ZERO,
         program: std::env::current_exe().unwrap(),
         migrates: true,

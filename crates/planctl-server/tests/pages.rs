@@ -82,6 +82,7 @@ impl House {
             database_url: Some(DatabaseUrl::parse(url).unwrap()),
             postgres: Postgres::default(),
             announce: None,
+            say: None,
             stop_after: Duration::ZERO,
             program: "/nonexistent".into(),
             migrates: false,
