@@ -290,6 +290,11 @@ impl<'a> Transition<'a> {
         Ok(())
     }
 
+    /// Says that a node was left out, or only warned about.
+    fn is_passed_over(&self, id: &NodeId) -> Result<bool, Refusal> {
+        Ok(matches!(self.state(id)?.outcome(), Some(Outcome::Skipped | Outcome::Warned)))
+    }
+
     /// Refuses news of another try than the newest.
     fn refuse_unless_newest(&self, at: &At, attempt: Attempt) -> Result<(), Refusal> {
         let newest = at.attempt == attempt && at.visit == self.run.record(&at.node)?.tally.visits;

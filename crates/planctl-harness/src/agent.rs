@@ -319,6 +319,7 @@ fn missing_program(command: &Command, stage: Stage) -> String {
         Stage::Directory => command.directory.display().to_string(),
         Stage::Fork | Stage::Prepare => "a process".to_owned(),
         Stage::Isolate => "the isolation that is required".to_owned(),
+        Stage::Name => "another attempt at the step is under way on this host".to_owned(),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Everything that planctl starts hangs below its helper, which is a sub-reaper: a process can leave its parent, and is
 //! then the helper's child. So the chain of parents tells, where a variable of the environment could be unset (A34).
+//! It also describes a process for people who wait for it.
 
 use std::fs;
 use std::io;
@@ -16,6 +17,9 @@ pub(crate) const HELPER_NAME: &str = "planctl-spawn";
 const PRIVATE_POSTGRES: &[u8] = b"cluster_name=planctl";
 /// The longest chain of parents that is followed; a longer one is none that people make.
 const GENERATIONS_MAX: usize = 512;
+/// How many words of its command a process is described by, and how many characters.
+const DESCRIBED_WORDS_MAX: usize = 2;
+const DESCRIBED_CHARS_MAX: usize = 80;
 
 /// Says whether a process, or one of its parents, was started by planctl's helper; one that is gone was.
 pub fn is_inside_worker(process: i32) -> bool {
@@ -144,6 +148,19 @@ fn name_and_parent(process: i32) -> Option<(String, i32)> {
     Some((name.to_owned(), parent))
 }
 
+/// Names a process for people: its number, the first words of its command, and whether it was stopped.
+pub fn describe_process(process: i32) -> String {
+    let Some((name, _)) = name_and_parent(process) else { return format!("process {process}") };
+    let words = fs::read(Path::new("/proc").join(process.to_string()).join("cmdline")).unwrap_or_default();
+    let words = words.split(|byte| *byte == 0).skip(1).filter(|word| !word.is_empty());
+    let words = words.take(DESCRIBED_WORDS_MAX).map(|word| String::from_utf8_lossy(word).into_owned());
+    let command: String = std::iter::once(name).chain(words).collect::<Vec<_>>().join(" ");
+    let command: String =
+        command.chars().filter(|shown| !shown.is_control()).take(DESCRIBED_CHARS_MAX).collect();
+    let stopped = if stat_field(process, 0).as_deref() == Some("T") { ", stopped" } else { "" };
+    format!("process {process} ({command}{stopped})")
+}
+
 /// Notes the agent of a session that is held to a plan, so that nothing that it starts decides in its person's place. Called
 /// by the agent's hook; the agent is known by the name of its program, so no shell, terminal or editor around it is noted.
 ///
@@ -193,9 +210,15 @@ fn ancestors(process: i32) -> impl Iterator<Item = i32> {
 
 /// Returns when a process began, in the kernel's ticks: with its number, this names it for ever.
 fn start_time(process: i32) -> Option<String> {
-    let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
+    stat_field(process, 19)
+}
+
+/// Returns a field of a process's status, counted from the one after its name.
+fn stat_field(process: i32, at: usize) -> Option<String> {
+    let stat = fs::read(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(19).map(str::to_owned)
+    rest.split_whitespace().nth(at).map(str::to_owned)
 }
 
 /// Says whether a process runs the program of this name, or has an interpreter run it.

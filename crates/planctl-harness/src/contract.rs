@@ -590,6 +590,7 @@ fn ending_of(finished: &Finished, workspace: &Path, tier: Tier) -> Result<Ending
                 Stage::Execute => format!("bash: {error}"),
                 Stage::Fork | Stage::Prepare => format!("a process: {error}"),
                 Stage::Isolate => format!("the isolation that is required: {error}"),
+                Stage::Name => format!("its name: {error}"),
             };
             let what = what + own_users_note(tier, *stage, *errno);
             Err(Inconclusive::ToolMissing { what })

@@ -55,7 +55,7 @@ pub use agent::{
     Agent, Assignment, KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
     tool_in,
 };
-pub use ancestry::{Connection, is_inside_session, is_inside_worker, note_session_agent};
+pub use ancestry::{Connection, describe_process, is_inside_session, is_inside_worker, note_session_agent};
 pub use beneath::{Unreadable, folder_in};
 pub use blocking::{blocking_in_place, brief_file_work};
 pub use browser::Browser;
@@ -96,7 +96,7 @@ pub use proxy::Hosts;
 pub use reach::{HostPattern, NoHost, Reach};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
-pub use spawn::{Primitive, Spawner, Stage, helper_main};
+pub use spawn::{EndingTree, Primitive, Spawner, Stage, TreeName, helper_main};
 pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
 pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, list_files};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::{Captured, KEPT_BYTES};
 use crate::isolation::Confinement;
-use crate::spawn::{Limits, Request, Stage};
+use crate::spawn::{Limits, Request, Stage, TreeName};
 
 /// A command to run, and its limits.
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ impl Command {
         self.environment.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
     }
 
-    pub(crate) fn request(&self, id: u64) -> Result<Request, i32> {
+    pub(crate) fn request(&self, id: u64, name: Option<&TreeName>) -> Result<Request, i32> {
         let program = self.arguments.first().ok_or(nix::libc::ENOENT)?;
         let program = if program.as_bytes().contains(&b'/') {
             PathBuf::from(program)
@@ -173,6 +173,7 @@ impl Command {
             grace_if_abandoned: self.grace_if_abandoned,
             limits: self.limits.to_wire(),
             confinement: self.confinement.as_ref().map(Confinement::to_wire).transpose()?,
+            name: name.cloned(),
         })
     }
 }

@@ -83,7 +83,7 @@ impl Spawner {
         cancel: impl Future<Output = ()>,
     ) -> io::Result<Finished> {
         let id = self.next_id();
-        let request = match brief_file_work(|| command.request(id)) {
+        let request = match brief_file_work(|| command.request(id, self.name())) {
             Ok(request) => request,
             Err(errno) => return Ok(end_before_start(End::NotStarted { stage: Stage::Execute, errno })),
         };

@@ -18,6 +18,8 @@
 //! between guardian and command: the first of its PID namespace, which arranges the mounts and takes all with it.
 //! Where systemd delegated a cgroup to planctl it stands in one of the command's own ([`cgroups`]).
 //! At tier 2 its user namespace maps to ids of the host that nobody else has ([`users`]).
+//!
+//! A tree may have a name that no other of the host has at the same time ([`named`]).
 
 mod cgroups;
 mod child;
@@ -26,6 +28,7 @@ mod guardian;
 mod helper;
 mod host;
 mod init;
+mod named;
 mod namespaces;
 mod restrict;
 mod spawner;
@@ -36,6 +39,7 @@ mod wire;
 
 pub use helper::helper_main;
 pub use host::Primitive;
+pub use named::{EndingTree, TreeName};
 pub use spawner::Spawner;
 pub use wire::Stage;
 

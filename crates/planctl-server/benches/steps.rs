@@ -114,6 +114,7 @@ async fn measure(place: &Path, parts: &[Part]) {
         database_url: None,
         postgres: Postgres::default(),
         announce: None,
+        say: None,
         stop_after: Duration::ZERO,
         program: std::env::current_exe().unwrap(),
         migrates: true,
@@ -372,18 +373,16 @@ impl Bench {
             .await
             .unwrap();
         let config = Config::default();
-        let approval = store
-            .approve(&NewApproval {
-                plan: plan.id,
-                digest: &verified.digest,
-                config_digest: &config.digest(),
-                config: "{}",
-                protected: r#"{"files":{}}"#,
-                by: "bench",
-                note: None,
-            })
-            .await
-            .unwrap();
+        let approval = NewApproval {
+            plan: plan.id,
+            digest: &verified.digest,
+            config_digest: &config.digest(),
+            config: "{}",
+            protected: r#"{"files":{}}"#,
+            by: "bench",
+            note: None,
+        };
+        let (approval, _) = store.approve(&approval, |_| false).await.unwrap();
         let settings = RunSettings::new(&config, exec.map(planctl_config::Agent::Exec), self.tier);
         let run = store
             .create_run(&NewRun {

@@ -56,6 +56,8 @@ pub struct ServerNodeOptions {
     pub postgres: Postgres,
     /// Hears how far the fetching of those programs is.
     pub announce: Option<Announce>,
+    /// Hears what this process waits for; where nobody does, it is logged.
+    pub say: Option<fn(&str)>,
     /// How long the server of a private cluster goes on when it was started for this node, and nobody uses it any more.
     pub stop_after: Duration,
     /// This program, to be started as the helper that minds child processes, and, where the server is to go on, as its watcher
@@ -78,6 +80,7 @@ pub struct ServerNode {
 
 struct Inner {
     state_dir: PathBuf,
+    say: Option<fn(&str)>,
     program: PathBuf,
     host: String,
     boot: String,
@@ -172,6 +175,7 @@ impl ServerNode {
         let (host, boot) = blocking_in_place(|| (planctl_harness::host_id(), planctl_harness::boot_id()));
         let inner = Inner {
             state_dir: options.state_dir,
+            say: options.say,
             program: options.program,
             host: host.to_owned(),
             boot: boot.to_owned(),
@@ -250,6 +254,14 @@ impl ServerNode {
     /// Returns the directory of the locks on workspaces and on plans' files.
     pub(crate) fn locks_dir(&self) -> PathBuf {
         self.state_dir().join("workspaces")
+    }
+
+    /// Says to people what this process waits for.
+    pub(crate) fn say(&self, words: &str) {
+        match self.inner.say {
+            Some(say) => say(words),
+            None => tracing::warn!("{words}"),
+        }
     }
 
     /// Returns the id of this host.

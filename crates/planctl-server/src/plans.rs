@@ -393,28 +393,22 @@ impl Services {
         let by = self.caller.actor.as_str();
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
-        let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
-            // A person who approves what a policy approved repeats nothing.
-            Some(approval)
-                if approval.protected == protected
-                    && approved_worker(&approval)?.as_ref() == worker
-                    && policy_of(&approval).is_some() == self.caller.actor.policy_name().is_some() =>
-            {
-                (approval, true)
-            }
-            Some(_) | None => {
-                let new = NewApproval {
-                    plan: plan.id,
-                    digest,
-                    config_digest: &config_digest,
-                    config: &config,
-                    protected: &protected,
-                    by,
-                    note,
-                };
-                (self.store.approve(&new).await?, false)
-            }
+        let new = NewApproval {
+            plan: plan.id,
+            digest,
+            config_digest: &config_digest,
+            config: &config,
+            protected: &protected,
+            by,
+            note,
         };
+        // A person who approves what a policy approved repeats nothing.
+        let repeats = |held: &Approval| {
+            held.protected == protected
+                && approved_worker(held).is_ok_and(|approved| approved.as_ref() == worker)
+                && policy_of(held).is_some() == self.caller.actor.policy_name().is_some()
+        };
+        let (approval, repeated) = self.store.approve(&new, repeats).await?;
         if plan.status == PlanStatus::Verified {
             match self.store.move_plan(plan.id, PlanStatus::Approved, by, note.unwrap_or("approved")).await {
                 Err(StoreError::IllegalTransition { from, .. }) if from == PlanStatus::Draft.as_str() => {

@@ -304,16 +304,19 @@ impl Services {
         let graph = self.store.graph_of(&row).await?;
         let mut events = Vec::with_capacity(lines.len());
         for line in lines {
-            let mut event = event_line(&row.name, &graph, line);
-            if let (Said::Fact(fact), Some(sentence)) = (&line.said, &mut event.sentence)
-                && let Fact::SubPlanBegan { run: within, .. } = **fact
-                && let Ok(within) = self.store.run(within).await
-            {
-                *sentence = sentence.replace(&within.id.to_string(), &within.name);
-            }
-            events.push(event);
+            events.push(event_line(&row.name, line, self.sentence_of(&graph, line).await));
         }
         Ok(events)
+    }
+
+    async fn sentence_of(&self, graph: &Graph, line: &HistoryLine) -> Option<String> {
+        if let Said::Fact(fact) = &line.said
+            && let Fact::SubPlanBegan { node, run } = &**fact
+            && let Ok(within) = self.store.run(*run).await
+        {
+            return Some(planctl_view::sub_plan_began(graph, node, &within.name));
+        }
+        sentences::sentence(graph, line)
     }
 
     /// Returns what workers and contracts of a run printed after a place, as far as this machine has it.
@@ -352,7 +355,7 @@ impl Services {
     }
 }
 
-fn event_line(run: &str, graph: &Graph, line: &HistoryLine) -> EventLine {
+fn event_line(run: &str, line: &HistoryLine, sentence: Option<String>) -> EventLine {
     let mut data = match serde_json::from_str::<Value>(&line.body) {
         Ok(Value::Object(data)) => data,
         Ok(_) | Err(_) => Map::new(),
@@ -373,7 +376,7 @@ fn event_line(run: &str, graph: &Graph, line: &HistoryLine) -> EventLine {
         visit: line.visit,
         attempt: line.attempt,
         cause: line.cause.clone(),
-        sentence: sentences::sentence(graph, line),
+        sentence,
         data,
     }
 }

@@ -82,6 +82,7 @@ impl House {
             database_url: Some(DatabaseUrl::parse(url).unwrap()),
             postgres: Postgres::default(),
             announce: None,
+            say: None,
             stop_after: Duration::ZERO,
             program: "/nonexistent".into(),
             migrates: false,
@@ -116,7 +117,7 @@ impl House {
             by: "ann",
             note: None,
         };
-        let approval = self.store.approve(&approval).await.unwrap();
+        let (approval, _) = self.store.approve(&approval, |_| false).await.unwrap();
         let settings = RunSettings::new(&config, Some(Agent::Exec("true".to_owned())), Tier::SameUser);
         let new = NewRun {
             plan: plan.id,

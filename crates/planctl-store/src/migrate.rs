@@ -51,8 +51,11 @@ pub(crate) const SCHEMA_APPLIED: &str = "select version, name, to_jsonb(m) ->> '
 /// Reads the catalog itself: a session that waited for another migrator may still remember that the name was unknown.
 pub(crate) const SCHEMA_EXISTS: &str = "select exists (select from pg_class where relname = 'planctl_migrations' \
      and relnamespace = current_schema()::regnamespace) as known";
+/// Lists none where planctl's are there: another process may have made them since somebody looked.
 pub(crate) const SCHEMA_TABLES: &str = "select c.relname::text as name from pg_class c \
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') \
+       and not exists (select from pg_class m where m.relname = 'planctl_migrations' \
+         and m.relnamespace = current_schema()::regnamespace) \
        and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e') \
      order by 1 limit 8";
 pub(crate) const SCHEMA_FUNCTIONS: &str = "select p.oid::regprocedure::text as name from pg_proc p \

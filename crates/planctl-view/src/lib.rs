@@ -20,7 +20,7 @@ pub use context::{Form, Manual, Scene, Verify, context};
 pub use parallel::{SideBySide, parallel_branches};
 pub use printed::{strip_terminal_sequences, telling_line};
 pub use salute::{Activity, Duty, Equipment, LiveStep, Location, Past, Salute, Size, Times, Who, salute};
-pub use sentence::{is_echo, sentence};
+pub use sentence::{is_echo, sentence, sub_plan_began};
 pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 pub use waiting::steps_waiting;

@@ -62,7 +62,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::MergeConflicted { node, files } => {
             format!("the changes of the branches conflict at {}: {}", name(node), files.join(", "))
         }
-        Fact::SubPlanBegan { node, run } => format!("the plan of {} runs as {run}", name(node)),
+        Fact::SubPlanBegan { node, run } => sub_plan_began(graph, node, &run.to_string()),
         Fact::SubPlanEnded { node, name: run, end, .. } => {
             format!("{run}, the run of {}, {}", name(node), end.describe())
         }
@@ -213,6 +213,11 @@ pub fn is_echo(graph: &Graph, fact: &Fact) -> bool {
     };
     let had_others = |choosing: &Choosing| choosing.by != Decider::Outcome || choosing.tried.len() > 2;
     graph.node(to).is_some_and(is_told_next) && !choosing.as_deref().is_some_and(had_others)
+}
+
+/// Says that the plan of a node runs, and as which run.
+pub fn sub_plan_began(graph: &Graph, node: &NodeId, run: &str) -> String {
+    format!("the plan of {} runs as {run}", node_name(graph, node))
 }
 
 fn is_start(graph: &Graph, node: &NodeId) -> bool {

@@ -99,10 +99,7 @@ fn on_stale(transition: &mut Transition<'_>) -> Result<(), Refusal> {
         }
         // A stalled evaluation is not the worker's fault, and another worker would not help.
         let is_evaluated = transition.attempt_in_evaluation(&node)?.is_some();
-        if let Some(item) = transition.outstanding_item(&node)? {
-            transition.effects.push(Effect::Withdraw(item));
-        }
-        transition.charge_noted_usage(&node)?;
+        transition.withdraw(&node)?;
         if is_evaluated {
             hold::hold_with_ask(transition, &node, AskKind::Escalation, Reason::Stale, None)?;
         } else {

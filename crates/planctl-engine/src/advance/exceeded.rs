@@ -1,6 +1,5 @@
 //! A budget that is used up in mid-attempt: the workers are stopped, and a person is asked (P-73).
 
-use crate::effect::Effect;
 use crate::ids::NodeId;
 use crate::refusal::Refusal;
 use crate::run::NodeState;
@@ -22,10 +21,7 @@ pub(super) fn stop_over_budget(transition: &mut Transition<'_>) -> Result<bool, 
         return Ok(false);
     }
     for node in &working {
-        if let Some(item) = transition.outstanding_item(node)? {
-            transition.effects.push(Effect::Withdraw(item));
-        }
-        transition.charge_noted_usage(node)?;
+        transition.withdraw(node)?;
     }
     for node in &working {
         let Funds::Short(shortfall) = dispatch::check_budget(transition, node)? else {

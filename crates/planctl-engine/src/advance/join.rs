@@ -80,9 +80,7 @@ pub(super) fn arrive(transition: &mut Transition<'_>, edge: &Edge, signal: Signa
     };
     let branch =
         transition.graph.branch_number(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
-    let is_passed_over =
-        matches!(transition.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
-    let is_met = signal == Signal::Success || is_passed_over;
+    let is_met = signal == Signal::Success || transition.is_passed_over(from)?;
     let is_over = transition.state(join)?.outcome().is_some() || awaits_merge(transition, join)?;
     let is_forked = transition.graph.fork_of(join).is_some();
     let context = transition.run.record(from)?.context.clone();

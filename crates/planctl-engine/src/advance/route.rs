@@ -242,8 +242,7 @@ fn count_passage(transition: &mut Transition<'_>, node: &NodeId) -> Result<bool,
 /// Returns the signal with which a run leaves a routing node: the signal it entered with; a skipped step counts as success.
 fn onward_signal(transition: &Transition<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refusal> {
     let subject = transition.last_acting_node(from)?;
-    let is_passed_over =
-        matches!(transition.state(&subject)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
+    let is_passed_over = transition.is_passed_over(&subject)?;
     Ok(match signal {
         Signal::Success => Signal::Success,
         Signal::Retry | Signal::Exhausted if is_passed_over => Signal::Success,
@@ -276,9 +275,7 @@ fn carry_context(transition: &mut Transition<'_>, edge: &Edge) -> Result<(), Ref
 /// no business of the next one, whose first prompt names no contract.
 fn hand_over_failure(transition: &mut Transition<'_>, from: &NodeId, to: &NodeId) -> Result<(), Refusal> {
     let from = &transition.last_acting_node(from)?;
-    let is_passed_over =
-        matches!(transition.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
-    if from != to && !is_passed_over {
+    if from != to && !transition.is_passed_over(from)? {
         let failure = transition.run.record(from)?.failure.clone();
         transition.run.record_mut(to)?.failure = failure;
     }

@@ -1,7 +1,7 @@
 //! The guardian: looks after one command at a time and reports when its whole tree is dead.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
@@ -14,6 +14,7 @@ use rustix::time::Timespec;
 use super::cgroups::{Delegated, Group};
 use super::child::{self, NotStarted, Stack};
 use super::init::{self, Init};
+use super::named::{self, TreeName};
 use super::restrict::Restrictions;
 use super::tree::{self, Reaper};
 use super::usage;
@@ -54,15 +55,18 @@ pub(super) fn read_signals(signals: &SignalFd) -> Heard {
     heard
 }
 
-/// Waits until one of the two is readable; says which. No timeout waits for ever.
-pub(super) fn wait_readable(line: &impl AsFd, signals: &SignalFd, timeout: Option<Duration>) -> (bool, bool) {
+/// Waits until one of these is readable; says which. No timeout waits for ever.
+pub(super) fn wait_readable<const COUNT: usize>(
+    descriptors: [BorrowedFd<'_>; COUNT],
+    timeout: Option<Duration>,
+) -> [bool; COUNT] {
     let timeout = timeout
         .map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
-    let mut both = [PollFd::new(line, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-    match poll(&mut both, timeout.as_ref()) {
-        Ok(_) => (!both[0].revents().is_empty(), !both[1].revents().is_empty()),
+    let mut polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    match poll(&mut polled, timeout.as_ref()) {
+        Ok(_) => polled.map(|descriptor| !descriptor.revents().is_empty()),
         // An interruption is a look without news.
-        Err(_) => (false, false),
+        Err(_) => [false; COUNT],
     }
 }
 
@@ -101,7 +105,7 @@ impl Guardian<'_> {
     /// Returns whether there may be another run.
     fn serve_next(&mut self) -> bool {
         loop {
-            let (order, signal) = wait_readable(&self.line, &self.signals, None);
+            let [order, signal] = wait_readable([self.line.as_fd(), self.signals.as_fd()], None);
             if signal && read_signals(&self.signals).terminate {
                 return false;
             }
@@ -127,15 +131,18 @@ impl Guardian<'_> {
 
     fn serve(&mut self, request: &Request, mut descriptors: Vec<OwnedFd>) -> bool {
         // Descriptors beyond the three streams are held open until the tree is dead.
-        let held = descriptors.split_off(descriptors.len().min(3));
+        let mut held = descriptors.split_off(descriptors.len().min(3));
         let Ok(streams) = <[OwnedFd; 3]>::try_from(descriptors) else { return false };
         let started = Instant::now();
-        let (main, mut init) = match self.start(request, &streams, held.first()) {
-            Ok(started) => started,
+        let name = request.name.as_ref().map(TreeName::take).transpose();
+        let name = name.map_err(|error| NotStarted { stage: Stage::Name, errno: error.raw_os_error() });
+        let begun = name.and_then(|name| Ok((self.start(request, &streams, held.first())?, name)));
+        let ((main, mut init), name) = match begun {
+            Ok(begun) => begun,
             Err(NotStarted { stage, errno }) => {
                 // The half-made child is still to be collected.
                 while Reaper::default().reap(|_| ()) {
-                    wait_readable(&self.signals, &self.signals, Some(Duration::from_millis(5)));
+                    wait_readable([self.signals.as_fd()], Some(Duration::from_millis(5)));
                 }
                 let outcome = Outcome::NotStarted { stage, errno };
                 return self.report(
@@ -150,9 +157,11 @@ impl Guardian<'_> {
         };
         drop(streams);
         let group = init.as_mut().and_then(|init| init.group.take());
-        let held = (held, init.as_mut().and_then(|init| init.range.take()));
+        let range = init.as_mut().and_then(|init| init.range.take());
         let mut reaper = Reaper::of(main);
-        let mut watched = self.watch(request, main, started, &mut reaper);
+        let mut watched = self.watch(request, main, started, &mut reaper, name.as_ref());
+        held.extend(name.into_iter().chain(watched.asker.take()));
+        let held = (held, range);
         let drain = || {
             read_signals(&self.signals);
         };
@@ -218,14 +227,37 @@ impl Guardian<'_> {
         Ok((child::start(request, streams, &mut self.stack, Some(&restrictions))?, None))
     }
 
+    /// Waits for an order, somebody who asks for the tree's name, or a signal; says which of these came.
+    fn wait_for_news(
+        &self,
+        is_alone: bool,
+        name: Option<&OwnedFd>,
+        timeout: Option<Duration>,
+    ) -> (bool, Option<OwnedFd>, bool) {
+        let signals = self.signals.as_fd();
+        // A closed line is always readable.
+        let line = if is_alone { signals } else { self.line.as_fd() };
+        let asking = name.map_or(signals, OwnedFd::as_fd);
+        let [order, asked, signal] = wait_readable([line, asking, signals], timeout);
+        (order && !is_alone, name.filter(|_| asked).and_then(named::accept_asker), signal)
+    }
+
     /// Waits for the command's end, or for a reason to end it.
-    fn watch(&mut self, request: &Request, main: i32, started: Instant, reaper: &mut Reaper) -> Watched {
+    fn watch(
+        &mut self,
+        request: &Request,
+        main: i32,
+        started: Instant,
+        reaper: &mut Reaper,
+        name: Option<&OwnedFd>,
+    ) -> Watched {
         let deadline = request.deadline.and_then(|deadline| started.checked_add(deadline));
         let mut watched = Watched {
             cause: Cause::Itself,
             any_left: true,
             main_ended: false,
             alone: false,
+            asker: None,
             duration: Duration::ZERO,
         };
         let mut kill_at: Option<Instant> = None;
@@ -237,11 +269,7 @@ impl Guardian<'_> {
                 kill_at.or(terminate_at).or(if watched.cause == Cause::Itself { deadline } else { None });
             let next = [next, look_at].into_iter().flatten().min();
             let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
-            let (order, signal) = match watched.alone {
-                // A closed line is always readable.
-                true => (false, wait_readable(&self.signals, &self.signals, timeout).1),
-                false => wait_readable(&self.line, &self.signals, timeout),
-            };
+            let (order, asker, signal) = self.wait_for_news(watched.alone, name, timeout);
             let heard = if signal { read_signals(&self.signals) } else { Heard::default() };
             if heard.child {
                 watched.any_left = reaper.reap(|_| ());
@@ -251,7 +279,8 @@ impl Guardian<'_> {
             if watched.main_ended || !watched.any_left {
                 return watched;
             }
-            let mut is_left = heard.terminate;
+            let mut is_left = heard.terminate || asker.is_some();
+            watched.asker = watched.asker.or(asker);
             if order {
                 match self.read() {
                     Received::Closed => is_left = true,
@@ -337,6 +366,8 @@ struct Watched {
     main_ended: bool,
     /// Says that nobody is there to serve any more.
     alone: bool,
+    /// The line of somebody who waits for the end of the tree.
+    asker: Option<OwnedFd>,
     duration: Duration,
 }
 

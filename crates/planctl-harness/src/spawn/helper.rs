@@ -79,7 +79,7 @@ impl Helper {
     fn serve(&mut self) {
         let mut buffer = [0; 16];
         loop {
-            let (request, signal) = wait_readable(&self.control, &self.signals, None);
+            let [request, signal] = wait_readable([self.control.as_fd(), self.signals.as_fd()], None);
             let heard = if signal { read_signals(&self.signals) } else { Heard::default() };
             if heard.child {
                 self.reap_guardians();
@@ -159,7 +159,7 @@ impl Helper {
             if !self.reaper.reap(|_| ()) {
                 return;
             }
-            wait_readable(&self.signals, &self.signals, Some(Duration::from_millis(100)));
+            wait_readable([self.signals.as_fd()], Some(Duration::from_millis(100)));
             read_signals(&self.signals);
         }
         let signals = &self.signals;

@@ -206,7 +206,7 @@ fn watch(main: i32, signals: &SignalFd) -> Record {
     let mut reaper = Reaper::of(main);
     let mut is_asked = false;
     loop {
-        guardian::wait_readable(signals, signals, Some(Duration::from_secs(60)));
+        guardian::wait_readable([signals.as_fd()], Some(Duration::from_secs(60)));
         let heard = guardian::read_signals(signals);
         if heard.terminate {
             is_asked = true;

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
 use rustix::time::Timespec;
 
+use super::named::TreeName;
 use super::wire::{self, GUARD, HOLD};
 use crate::blocking::blocking_in_place;
 use crate::git::config::UserSettings;
@@ -35,6 +36,8 @@ pub struct Spawner {
     locks: Vec<Arc<OwnedFd>>,
     /// The folder for private folders of started commands.
     scratch: Option<Arc<Path>>,
+    /// The name of what is started.
+    name: Option<TreeName>,
 }
 
 struct Shared {
@@ -93,7 +96,7 @@ impl Spawner {
             next_id: AtomicU64::new(1),
             state: Mutex::new(State::default()),
         };
-        let spawner = Spawner { shared: Arc::new(shared), locks: Vec::new(), scratch: None };
+        let spawner = Spawner { shared: Arc::new(shared), locks: Vec::new(), scratch: None, name: None };
         spawner.shared.running_helper(&mut spawner.shared.state())?;
         Ok(spawner)
     }
@@ -103,6 +106,11 @@ impl Spawner {
     pub fn with_locks(&self, locks: impl IntoIterator<Item = Arc<OwnedFd>>) -> Spawner {
         let locks = self.locks.iter().cloned().chain(locks).collect();
         Spawner { locks, ..self.clone() }
+    }
+
+    /// Returns a handle whose commands have this name: while one of them or what it started lives, no other begins on this host.
+    pub fn with_name(&self, name: TreeName) -> Spawner {
+        Spawner { name: Some(name), ..self.clone() }
     }
 
     /// Returns a handle that makes private folders of commands in this folder, which is the user's alone and outside every
@@ -128,6 +136,10 @@ impl Spawner {
     /// Returns what the user's own git configuration said when this process began to start others.
     pub(crate) fn user_settings(&self) -> &UserSettings {
         &self.shared.user
+    }
+
+    pub(crate) fn name(&self) -> Option<&TreeName> {
+        self.name.as_ref()
     }
 
     pub(crate) fn locks(&self) -> &[Arc<OwnedFd>] {

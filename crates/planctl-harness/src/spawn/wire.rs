@@ -13,6 +13,8 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::named::TreeName;
+
 /// The port in the worker's network, where nothing else listens before it does.
 pub(crate) const PROXY_PORT: u16 = 3128;
 
@@ -198,6 +200,7 @@ pub(crate) struct Request {
     pub(crate) grace_if_abandoned: Duration,
     pub(crate) limits: Limits,
     pub(crate) confinement: Option<Box<Confinement>>,
+    pub(crate) name: Option<TreeName>,
 }
 
 /// Where starting a command went wrong.
@@ -213,6 +216,8 @@ pub enum Stage {
     Execute,
     /// The isolation that was asked for could not be had, so nothing was started.
     Isolate,
+    /// Another tree has its name.
+    Name,
 }
 
 impl Stage {
@@ -240,7 +245,7 @@ pub(crate) enum Cause {
     Deadline,
     /// The guardian, when asked by planctl.
     Asked,
-    /// The guardian, when the helper was gone.
+    /// The guardian, when the helper was gone, or the name of the tree was asked for.
     Abandoned,
     /// The guardian, since the tree used more CPU time than it may.
     OverCpu,
@@ -291,6 +296,7 @@ mod tests {
             grace: Duration::ZERO,
             grace_if_abandoned: Duration::from_secs(1),
             limits: Limits { memory_bytes: Some(1 << 30), open_files: Some(64), ..Limits::default() },
+            name: Some(TreeName::of(["run", "step"])),
             confinement: Some(Box::new(Confinement {
                 has_namespaces: true,
                 has_own_users: true,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_harness::{Command, End, Input, Spawner, Stage, Stream};
+use planctl_harness::{Command, End, Input, Spawner, Stage, Stream, TreeName};
 
 use super::support::{alive, block_on, eventually, marked, run, run_script, script, spawner};
 use crate::trials;
@@ -39,6 +39,7 @@ pub fn tests() -> Vec<Trial> {
         a_lost_guardian_ends_the_tree_and_says_so,
         a_stopped_guardian_ends_the_tree_and_says_so,
         p9_a_lock_is_free_when_the_end_is_reported_and_not_before,
+        p9_a_tree_with_a_name_is_the_only_one_and_ends_when_asked_for_the_name,
         a_large_request_arrives,
         usage_is_measured,
     ]
@@ -338,6 +339,28 @@ fn a_stopped_guardian_ends_the_tree_and_says_so() {
     let (end, mark) = interrupted(&spawner, "setsid sleep 999 & echo; kill -STOP $PPID; sleep 999", |_| ());
     assert_eq!(end, End::HelperLost);
     eventually("the tree is dead", Duration::from_secs(5), || alive(&mark).is_empty());
+}
+
+fn p9_a_tree_with_a_name_is_the_only_one_and_ends_when_asked_for_the_name() {
+    let (command, mark) = marked(script("setsid sleep 999 & echo; sleep 999"));
+    let name = TreeName::of([&mark, "1"]);
+    let [first, second] = [spawner(), spawner()].map(|spawner| spawner.with_name(name.clone()));
+    let other = spawner().with_name(TreeName::of([&mark, "2"]));
+    let begun = tokio::sync::Notify::new();
+    let mut watch = |_: Stream, _: &[u8]| begun.notify_one();
+    let asking = async {
+        begun.notified().await;
+        let refused = run(&second, &script("exit 5")).await.end;
+        assert!(matches!(refused, End::NotStarted { stage: Stage::Name, .. }), "{refused:?}");
+        assert_eq!(run(&other, &script("exit 5")).await.end, End::Exited(5));
+        name.end_tree().unwrap().ended().await;
+        assert!(alive(&mark).is_empty(), "the name was free before the tree was dead");
+        assert!(name.end_tree().is_none());
+        assert_eq!(run(&second, &script("exit 5")).await.end, End::Exited(5));
+    };
+    let (finished, ()) =
+        block_on(async { tokio::join!(first.run(&command, &mut watch, std::future::pending()), asking) });
+    assert_eq!(finished.unwrap().end, End::HelperLost);
 }
 
 fn p9_a_lock_is_free_when_the_end_is_reported_and_not_before() {

@@ -39,6 +39,7 @@ pub(super) fn be_one(state: &Path, url: &str) {
             database_url: Some(DatabaseUrl::parse(url).unwrap()),
             postgres: Postgres::default(),
             announce: None,
+            say: None,
             stop_after: Duration::ZERO,
             program: std::env::current_exe().unwrap(),
             migrates: true,

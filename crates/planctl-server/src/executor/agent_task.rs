@@ -1,17 +1,23 @@
 //! An item of an agent: the worker works, and its report is stored.
 
 use std::path::Path;
+use std::time::Duration;
 
 use planctl_api::wire::{PromptView, moment};
 use planctl_engine::{AgentSaid, Fault, FaultKind, Role, Task, Work};
-use planctl_harness::{Assignment, Masks, Output, brief_file_work};
+use planctl_harness::{Assignment, Masks, Output, Stream, TreeName, brief_file_work, describe_process};
 use planctl_store::Claimed;
 
-use super::Executor;
+use super::{Cancel, Executor};
 use crate::clock;
 use crate::executor::slots::Slot;
 use crate::node::services::ServiceError;
 use crate::node::spool::Spool;
+
+/// When an agent says that it waits for the end of an earlier attempt.
+const SAYS_WHAT_IT_WAITS_FOR: Duration = Duration::from_secs(1);
+/// How long it waits until it asks again for an end that was refused.
+const ASKED_AGAIN: Duration = Duration::from_millis(100);
 
 impl Executor {
     /// Lets an agent work and reports what came of it; returns what was claimed with the report.
@@ -66,13 +72,54 @@ impl Executor {
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
         let mut watch = self.output_sink(claimed, "worker");
-        let work = async |cancel| agent.run_item(&self.spawner, &assignment, &mut watch, cancel).await;
-        let Some(mut worked) = self.while_renewing(claimed, &slot.stop, slot, work).await else {
+        let name = TreeName::of([&self.run.to_string(), claimed.item.at.node.as_str()]);
+        let spawner = self.spawner.with_name(name.clone());
+        let work = async |mut cancel| {
+            end_earlier_attempt(&name, slot, &mut watch, &mut cancel).await?;
+            Some(agent.run_item(&spawner, &assignment, &mut watch, cancel).await)
+        };
+        let Some(worked) = self.while_renewing(claimed, &slot.stop, slot, work).await else {
             return Ok(None);
+        };
+        let Some(mut worked) = worked else {
+            return self.apply_report(claimed, AgentSaid::Released, slot).await;
         };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.store_outputs(&worked.outputs).await?;
         self.apply_report(claimed, worked.said, slot).await
+    }
+}
+
+/// Ends what is left on this host of an earlier attempt at the step: its lease is over, so nobody may use its work. Says after a
+/// moment what it waits for; returns `None` where it shall wait no longer.
+async fn end_earlier_attempt(
+    name: &TreeName,
+    slot: &Slot,
+    watch: &mut impl FnMut(Stream, &[u8]),
+    cancel: &mut Cancel,
+) -> Option<()> {
+    let Some(mut tree) = name.end_tree() else { return Some(()) };
+    let _waiting = slot.wait_with_slot();
+    let ending = async {
+        loop {
+            let guardian = tree.guardian;
+            let mut ended = std::pin::pin!(tree.ended());
+            if tokio::time::timeout(SAYS_WHAT_IT_WAITS_FOR, &mut ended).await.is_err() {
+                let process = brief_file_work(|| describe_process(guardian));
+                let words =
+                    format!("waits until an earlier attempt at the step has ended: {process} ends it");
+                tracing::warn!("{words}");
+                watch(Stream::Stderr, format!("planctl {words}\n").as_bytes());
+                ended.await;
+            }
+            let Some(another) = name.end_tree() else { return };
+            tree = another;
+            tokio::time::sleep(ASKED_AGAIN).await;
+        }
+    };
+    tokio::select! {
+        () = ending => Some(()),
+        () = cancel => None,
     }
 }
 

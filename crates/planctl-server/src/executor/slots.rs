@@ -157,7 +157,7 @@ impl Slot {
         self.work.as_ref().is_some_and(|stop| !*stop.borrow())
     }
 
-    /// Says that the item's workspace is in use, so that nothing of it runs.
+    /// Says that the item waits for what others do, so that nothing of it runs.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_waiting.load(Ordering::Relaxed)
     }
@@ -183,6 +183,12 @@ impl Slot {
         WaitingGate { slot: self, run }
     }
 
+    /// Begins to wait for what others do, and keeps the slot.
+    pub(crate) fn wait_with_slot(&self) -> WaitingGate<'_> {
+        self.is_waiting.store(true, Ordering::Relaxed);
+        WaitingGate { slot: self, run: None }
+    }
+
     /// Lets another gate run while this one's verdict is stored. Where work may follow under the same slot, it stays its own.
     pub(crate) fn release_while_storing(&self) {
         if self.work.is_none() {
@@ -205,8 +211,7 @@ impl Slot {
             self.take(permit);
             return None;
         }
-        self.is_waiting.store(true, Ordering::Relaxed);
-        Some(WaitingGate { slot: self, run: None })
+        Some(self.wait_with_slot())
     }
 
     async fn reacquire(&self) {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use planctl_api::wire::ScarceResource;
-use planctl_api::{Code, Problem};
+use planctl_api::{Code, Next, Problem};
 
 use super::ApiState;
 use super::guard::Scope;
@@ -18,7 +18,8 @@ const SHORTAGE_LOOK: Duration = Duration::from_secs(1);
 pub(super) fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Problem> {
     match api.options().health.database() {
         Database::Away { .. } if route.needs != Scope::Nobody => {
-            Err(Problem::new(Code::DatabaseUnavailable, "the database is away; the daemon waits for it"))
+            let detail = "the database is away; the daemon waits for it";
+            Err(Problem::new(Code::DatabaseUnavailable, detail).next(Next::ShowDatabase))
         }
         Database::Short { of, .. } if route.is_keyed => Err(shortage_problem(of)),
         Database::Away { .. } | Database::Short { .. } | Database::Up => Ok(()),

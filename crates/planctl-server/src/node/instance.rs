@@ -6,20 +6,24 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use planctl_api::words::span;
 use planctl_engine::RunId;
-use planctl_harness::blocking_in_place;
+use planctl_harness::{blocking_in_place, brief_file_work, describe_process};
 
+use crate::clock;
 use crate::node::services::ServiceError;
 
 /// How often a lock is tried that another process has.
 const LOCKED_AGAIN: Duration = Duration::from_millis(20);
+/// When somebody who waits for a lock is told who has it.
+const HOLDER_NAMED_AFTER: Duration = Duration::from_secs(1);
 
 /// One running planctl process.
 #[derive(Debug)]
@@ -176,10 +180,14 @@ fn namespace(folder: &Path) -> io::Result<String> {
 }
 
 /// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped, and
-/// what keeps it too is dead.
+/// what keeps it too is dead. After a second of waiting `hears` is told once for whom: a process, and for how long it has done this.
 ///
 /// The lock is tried again and again, since a thread that waits for it in the kernel would keep this process from ending.
-pub(crate) async fn lock_exclusively(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
+pub(crate) async fn lock_exclusively(
+    state_dir: &Path,
+    what: &str,
+    hears: impl FnOnce(&str),
+) -> Result<Arc<OwnedFd>, ServiceError> {
     let path = state_dir.join(format!("{what}.lock"));
     let wrong = || ServiceError::io(format!("lock {}", path.display()));
     let file = crate::node::runtime::blocking({
@@ -187,11 +195,20 @@ pub(crate) async fn lock_exclusively(state_dir: &Path, what: &str) -> Result<Arc
         move || lock_file(&path)
     });
     let file = file.await?.map_err(wrong())?;
+    let (began, mut hears) = (clock::instant(), Some(hears));
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Arc::new(file.into())),
+            Ok(()) => {
+                brief_file_work(|| note_holder(&file)).map_err(wrong())?;
+                return Ok(Arc::new(file.into()));
+            }
             Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCKED_AGAIN).await,
             Err(TryLockError::Error(error)) => return Err(wrong()(error)),
+        }
+        if began.elapsed() >= HOLDER_NAMED_AFTER
+            && let Some(hears) = hears.take()
+        {
+            hears(&brief_file_work(|| describe_holder(&file)));
         }
     }
 }
@@ -200,7 +217,24 @@ fn lock_file(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn note_holder(file: &File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.write_all_at(std::process::id().to_string().as_bytes(), 0)
+}
+
+/// Names the process that noted itself as the holder of a lock, and says for how long it has been that.
+fn describe_holder(mut file: &File) -> String {
+    let mut noted = String::new();
+    let process = file.read_to_string(&mut noted).ok().and_then(|_| noted.trim().parse().ok());
+    let process = process.map_or_else(|| "another process".to_owned(), describe_process);
+    match file.metadata().and_then(|found| found.modified()).map(|since| since.elapsed().unwrap_or_default())
+    {
+        Ok(elapsed) => format!("{process}, for {}", span(elapsed)),
+        Err(_) => process,
+    }
 }
 
 fn clear_dead(folder: &Path) -> io::Result<()> {

@@ -21,7 +21,6 @@ use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
 use crate::verify::check::{self, Checked, Checking};
-use crate::workspaces::notes;
 
 /// How many runs are followed at once.
 const AT_ONCE: i64 = 20;
@@ -162,9 +161,7 @@ impl Services {
 
     /// Makes the run of the plan that follows another, unless one of it is open; returns it.
     async fn begin_next(&self, before: &RunRow, next: &str) -> Result<RunId, ServiceError> {
-        let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
-        let _starting =
-            crate::node::instance::lock_exclusively(self.server_node.state_dir(), &starting).await?;
+        let _starting = self.lock_starts().await?;
         let request = RequestId::for_follow_up(before.id);
         if let Some(made) = self.store.run_of_request(request).await? {
             if made.head.status == RunStatus::New {

@@ -1,6 +1,9 @@
 //! Starts runs of plans: new ones, or those that are open already.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_api::wire::Decided;
 use planctl_api::wire::calls::{Approving, ResumeCall, Start};
@@ -10,6 +13,7 @@ use planctl_engine::{Actor, Answer, Decision, Digest, End, Graph, RunId, RunStat
 use planctl_harness::{FolderIdentity, Permissions, Program, RepositoryIdentity, blocking_in_place};
 use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
+use crate::node::instance::lock_exclusively;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
 use crate::plans::rules::votes_wanted;
@@ -21,6 +25,9 @@ use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
 use crate::workspaces::notes;
 use crate::workspaces::worktrees::Planned;
+
+/// How long a start waits for another one in its workspace.
+const STARTS_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The result of a start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,9 +74,7 @@ impl Services {
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
-        let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
-        let _starting =
-            crate::node::instance::lock_exclusively(self.server_node.state_dir(), &starting).await?;
+        let _starting = self.lock_starts().await?;
         if let Some(request) = self.caller.request
             && let Some(run) = self.store.run_of_request(request).await?
         {
@@ -106,6 +111,29 @@ impl Services {
         let approval = approval.as_ref().ok_or(no_policy);
         let started = self.begin_or_ask(&run, approval, &settings.sub_plans, false).await?;
         self.with_own_vote(started, start).await
+    }
+
+    /// Waits until nobody else starts a run in the workspace, for a minute at most, and keeps others from it until the answer is
+    /// dropped.
+    pub(super) async fn lock_starts(&self) -> Result<Arc<OwnedFd>, ServiceError> {
+        let workspace = self.own_folder()?;
+        let starting = format!("starting/{}", notes::name_of(workspace));
+        let mut named = String::new();
+        let hears = |holder: &str| {
+            holder.clone_into(&mut named);
+            self.server_node.say(&format!("waits for another start in {}: {holder}", workspace.display()));
+        };
+        let locking = lock_exclusively(self.server_node.state_dir(), &starting, hears);
+        match tokio::time::timeout(STARTS_WAIT_MAX, locking).await {
+            Ok(locked) => locked,
+            Err(_elapsed) => Err(ServiceError::Conflict {
+                what: format!(
+                    "start a run in {}, since another start there does not end: {named}",
+                    workspace.display()
+                ),
+                next: Next::by_hand("let that process go on, or end it"),
+            }),
+        }
     }
 
     /// Makes a run of a kept plan and submits it: approved by what is given, else its plan ask opens. Where it is a text for a paused

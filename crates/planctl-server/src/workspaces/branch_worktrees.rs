@@ -33,7 +33,8 @@ impl Branches {
 
     /// Waits for the lock on worktrees. The result holds it, and so do the processes that it starts.
     async fn locked(&self) -> Result<Branches, ServiceError> {
-        let one = crate::node::instance::lock_exclusively(&self.state_dir, "worktrees").await?;
+        let hears = |holder: &str| tracing::info!("waits for others at worktrees: {holder}");
+        let one = crate::node::instance::lock_exclusively(&self.state_dir, "worktrees", hears).await?;
         Ok(Branches { spawner: self.spawner.with_locks([one]), ..self.clone() })
     }
 

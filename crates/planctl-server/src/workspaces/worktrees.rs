@@ -402,7 +402,8 @@ impl ServerNode {
 
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
     async fn alone_at_worktrees(&self) -> Result<Spawner, ServiceError> {
-        let one = crate::node::instance::lock_exclusively(self.state_dir(), "worktrees").await?;
+        let hears = |holder: &str| tracing::info!("waits for others at worktrees: {holder}");
+        let one = crate::node::instance::lock_exclusively(self.state_dir(), "worktrees", hears).await?;
         Ok(self.spawner()?.with_locks([one]))
     }
 

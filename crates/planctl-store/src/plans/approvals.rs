@@ -1,11 +1,11 @@
 //! Approvals of plans.
 
 use planctl_engine::{Digest, Timestamp};
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{Connection as _, PgConnection, Row};
 
 use super::digest_at;
-use super::{ApprovalId, PlanId};
+use super::{ApprovalId, PLAN_STATUS_FOR_UPDATE, PlanId};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::rows::{optional_time_at, time_at};
@@ -14,17 +14,22 @@ use crate::store::Store;
 pub(crate) const VOID_OTHERS: &str = "update approvals set voided_at = clock_timestamp(), voided_why = $3 \
      where plan = $1 and voided_at is null and ($2::text is null or digest <> $2)";
 
-pub(crate) const APPROVE: &str = "insert into approvals (workspace, plan, digest, config_digest, config, protected, by, note, nonce) \
-     select p.workspace, p.id, $2, $3, $4::json, $5::json, $6, $7, $8 from plans p where p.id = $1 \
-     on conflict (nonce) do nothing";
+macro_rules! approval_columns {
+    () => {
+        "id, plan, digest, config_digest, config::text as config, protected::text as protected, by, note, at, voided_at"
+    };
+}
+
+pub(crate) const APPROVE: &str = concat!(
+    "insert into approvals (workspace, plan, digest, config_digest, config, protected, by, note, nonce) ",
+    "select p.workspace, p.id, $2, $3, $4::json, $5::json, $6, $7, $8 from plans p where p.id = $1 ",
+    "on conflict (nonce) do nothing returning ",
+    approval_columns!()
+);
 
 macro_rules! approvals_where {
     ($which:literal) => {
-        concat!(
-            "select id, plan, digest, config_digest, config::text as config, protected::text as protected, by, note, ",
-            "at, voided_at from approvals where ",
-            $which
-        )
+        concat!("select ", approval_columns!(), " from approvals where ", $which)
     };
 }
 
@@ -98,25 +103,19 @@ impl Approval {
 }
 
 impl Store {
-    /// Records an approval. It serves until the text or the configuration changes, or it is voided.
+    /// Records an approval, unless it repeats the newest one that holds for its text and configuration; returns the one that
+    /// then holds, and whether it was repeated. It serves until the text or the configuration changes, or it is voided.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] and those of the connection.
-    pub async fn approve(&self, approval: &NewApproval<'_>) -> Result<Approval, StoreError> {
+    pub async fn approve(
+        &self,
+        approval: &NewApproval<'_>,
+        repeats: impl Fn(&Approval) -> bool,
+    ) -> Result<(Approval, bool), StoreError> {
         let nonce = crate::random::uuid();
-        repeated!(self, connection => sqlx::query(APPROVE)
-            .bind(approval.plan.0)
-            .bind(approval.digest.as_str())
-            .bind(approval.config_digest.as_str())
-            .bind(approval.config)
-            .bind(approval.protected)
-            .bind(approval.by)
-            .bind(approval.note)
-            .bind(nonce)
-            .execute(&mut *connection))?;
-        let row = repeated!(self, connection => sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *connection))?;
-        Approval::from_row(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", approval.plan.0)))?)
+        repeated!(self, connection => approve_on(&mut connection, approval, &repeats, nonce))?
     }
 
     /// Returns an approval.
@@ -157,4 +156,45 @@ impl Store {
         repeated!(self, connection => sqlx::query(VOID_OTHERS).bind(plan.0).bind(None::<&str>).bind(why).execute(&mut *connection))?;
         Ok(())
     }
+}
+
+/// Several who approve one text at once come one after the other, by the lock on the plan's row.
+async fn approve_on(
+    connection: &mut PgConnection,
+    new: &NewApproval<'_>,
+    repeats: &impl Fn(&Approval) -> bool,
+    nonce: uuid::Uuid,
+) -> Result<Result<(Approval, bool), StoreError>, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    sqlx::query(PLAN_STATUS_FOR_UPDATE).bind(new.plan.0).fetch_optional(&mut *transaction).await?;
+    // A try before this one may have committed unheard.
+    let own = sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *transaction).await?;
+    if let Some(own) = own {
+        return Ok(Approval::from_row(&own).map(|own| (own, false)));
+    }
+    let held = sqlx::query(APPROVAL_FOR)
+        .bind(new.plan.0)
+        .bind(new.digest.as_str())
+        .bind(new.config_digest.as_str())
+        .fetch_optional(&mut *transaction)
+        .await?;
+    match held.as_ref().map(Approval::from_row).transpose() {
+        Ok(Some(held)) if repeats(&held) => return Ok(Ok((held, true))),
+        Ok(_) => {}
+        Err(error) => return Ok(Err(error)),
+    }
+    let row = sqlx::query(APPROVE)
+        .bind(new.plan.0)
+        .bind(new.digest.as_str())
+        .bind(new.config_digest.as_str())
+        .bind(new.config)
+        .bind(new.protected)
+        .bind(new.by)
+        .bind(new.note)
+        .bind(nonce)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    let Some(row) = row else { return Ok(Err(StoreError::not_found(format!("plan {}", new.plan.0)))) };
+    Ok(Approval::from_row(&row).map(|approval| (approval, false)))
 }

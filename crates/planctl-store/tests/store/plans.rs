@@ -57,7 +57,7 @@ async fn p18_an_approval_serves_one_text_and_one_configuration_until_the_text_ch
         by: "the owner",
         note: None,
     };
-    let approval = world.store.approve(&new).await.unwrap();
+    let (approval, _) = world.store.approve(&new, |_| false).await.unwrap();
     let found = world.store.approval_for(world.plan.id, &world.digest, &config).await.unwrap();
     assert_eq!(found, Some(approval.clone()));
     assert_eq!(world.store.approval_for(world.plan.id, &world.digest, &other).await.unwrap(), None);
@@ -333,4 +333,31 @@ async fn b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft() {
     let moves = world.store.plan_moves(world.plan.id).await.unwrap();
     assert!(moves.iter().all(|moved| moved.to != PlanStatus::Done), "nobody ran the new text: {moves:?}");
     world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn several_who_approve_one_text_at_once_record_one_approval() {
+    let world = world(1).await;
+    let approving = (0..16).map(|_| {
+        let (store, plan, digest) = (world.store.clone(), world.plan.id, world.digest.clone());
+        tokio::spawn(async move {
+            let config_digest = Digest::new("sha256:config");
+            let new = NewApproval {
+                plan,
+                digest: &digest,
+                config_digest: &config_digest,
+                config: "{}",
+                protected: "{}",
+                by: "the owner",
+                note: None,
+            };
+            store.approve(&new, |held| held.by == "the owner").await.unwrap()
+        })
+    });
+    let mut approvals = Vec::new();
+    for approving in approving.collect::<Vec<_>>() {
+        approvals.push(approving.await.unwrap());
+    }
+    assert_eq!(approvals.iter().filter(|(_, repeated)| !repeated).count(), 1);
+    assert!(approvals.iter().all(|(approval, _)| *approval == approvals[0].0), "{approvals:#?}");
 }

@@ -182,3 +182,26 @@ async fn secrets_that_were_kept_with_answers_are_gone_after_the_migration() {
     let begun = store.begin_request(&request).await.unwrap();
     assert!(matches!(begun, Begun::Answered { status: 409, .. }), "{begun:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_schema_that_another_process_makes_meanwhile_is_not_taken_for_somebody_elses() {
+    let database = TestCluster::shared().empty_database().await;
+    let store = || Store::connect(database.connect_options(), Settings::default());
+    let mut looking = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let store = store().await.unwrap();
+        looking.spawn(async move {
+            loop {
+                match store.check_schema().await {
+                    Ok(()) => return,
+                    Err(StoreError::OlderSchema { found: 0, .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+    }
+    store().await.unwrap().migrate().await.unwrap();
+    while let Some(looked) = looking.join_next().await {
+        looked.unwrap();
+    }
+}

@@ -147,6 +147,7 @@ pub async fn take_place(
         database_url: config.database.clone(),
         postgres: config.postgres.clone(),
         announce: (!context.is_quiet()).then_some(show::fetching as Announce),
+        say: (!context.is_quiet()).then_some(show::say as fn(&str)),
         stop_after,
         // The running program itself, also where its file was replaced meanwhile.
         program: "/proc/self/exe".into(),

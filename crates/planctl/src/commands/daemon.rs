@@ -207,9 +207,8 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
         }
     }
     let path = log_path(&state_dir);
-    let log = open_log(&state_dir, &path).map_err(|error| {
-        Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
-    })?;
+    let log = open_log(&state_dir, &path)
+        .map_err(|error| state_failure(format!("could not write {}: {error}", path.display()), &error))?;
     let from = log.metadata().map_or(0, |found| found.len());
     let mut daemon = Detached::start(Path::new("/proc/self/exe"), words, &variables(context), log)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
@@ -450,8 +449,16 @@ fn singleton_failure(error: &SingletonError, state_dir: &Path) -> Failure {
                 ))
                 .next("planctl daemon status")
         }
-        SingletonError::Io { .. } => Failure::new(Exit::Temporary, format!("could not {error}")),
+        SingletonError::Io { source, .. } => state_failure(format!("could not {error}"), source),
     }
+}
+
+fn state_failure(message: String, error: &io::Error) -> Failure {
+    let failure = Failure::new(Exit::Temporary, message);
+    if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
+        return failure.help("set PLANCTL_STATE_DIR to a directory that this user may write to");
+    }
+    failure
 }
 
 fn log_path(state_dir: &Path) -> PathBuf {

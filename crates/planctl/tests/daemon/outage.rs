@@ -58,6 +58,7 @@ fn the_doors_say_so(place: &Place) {
         refused.contains("retry-after: 1") && refused.contains("/problems/database_unavailable"),
         "{refused}"
     );
+    assert!(refused.contains("show_database"), "it does not say where the cause is to be seen: {refused}");
     assert!(ask("/healthz").starts_with("http/1.1 200"));
     assert!(ask("/readyz").starts_with("http/1.1 503"));
 }

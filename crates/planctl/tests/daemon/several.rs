@@ -126,3 +126,25 @@ fn p4_p8_p9_a_daemon_that_slept_past_its_lease_doubles_nothing() {
     }
     drop(keeper.kill());
 }
+
+#[test]
+fn p4_p9_agents_of_a_daemon_that_sleeps_past_its_lease_end_before_those_of_another_begin() {
+    let (place, _, daemons, keeper) = two();
+    place.set("hold-work-1");
+    place.start_and_leave("work begin 1");
+    let sleeper = holder(&place);
+    daemons[sleeper].signal(Signal::STOP);
+    let within = place.await_note("work begin 1", 2);
+    eprintln!("taken over from a daemon that sleeps within {within:.2?}");
+    assert_eq!(place.noted("overlap"), 0, "two workers in one workspace: {:#?}", place.journal());
+    place.unset("hold-work-1");
+    place.await_state("done");
+    daemons[sleeper].signal(Signal::CONT);
+    must_be_done(&place, &[1, 1]);
+    assert_eq!(place.noted("work end 1"), 1, "{:#?}", place.journal());
+    for daemon in daemons {
+        daemon.signal(Signal::TERM);
+        assert_eq!(daemon.end().code, 0);
+    }
+    drop(keeper.kill());
+}

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::support::Place;
 use crate::support::history::{History, must_be_done, must_be_in_order};
+use crate::support::{Place, wait_until};
 
 /// Stops a run while `note` is the newest line of its journal, and takes it up again.
 fn stop_and_resume(signal: Signal, code: i32, hold: &str, note: &str, is_stubborn: bool) {
@@ -71,7 +71,7 @@ fn p22_terminated_before_there_is_a_run() {
     place.plan(1, "");
     let mut going = place.start_run();
     // The cluster is being made.
-    crate::support::wait_until("the cluster's folder", || place.path("state/pg").exists() || going.is_over());
+    wait_until("the cluster's folder", || place.path("state/pg").exists() || going.is_over());
     going.signal(Signal::TERM);
     let said = going.end();
     assert!([-1, 143].contains(&said.code), "{said:?}");
@@ -99,6 +99,44 @@ fn b5_ctrl_c_ends_a_start_that_waits_for_another_planctl() {
     }
     drop(others);
     place.await_quiet();
+}
+
+#[test]
+fn a_start_that_waits_says_which_process_starts_another_and_that_it_was_stopped() {
+    let place = Place::new();
+    place.plan(1, "");
+    // Nobody can store a plan, so the first start stands in its middle.
+    let lock = "lock table plans in exclusive mode; select pg_sleep(600)";
+    let locking = place.start(&["db", "psql", "--owner", "--", "-c", lock]);
+    let granted =
+        "select count(*) from pg_locks where relation = 'plans'::regclass and mode = 'ExclusiveLock'";
+    wait_until("the lock", || {
+        place.must(&["db", "psql", "--owner", "--", "-Atc", granted]).out.trim() == "1"
+    });
+    let first = place.start_run();
+    let pid = first.pid().as_raw_nonzero().to_string();
+    wait_until("the first is starting", || {
+        let locks = std::fs::read_dir(place.path("state/starting")).into_iter().flatten().flatten();
+        locks.map(|lock| std::fs::read_to_string(lock.path()).unwrap()).any(|noted| noted == pid)
+    });
+    first.signal(Signal::STOP);
+    let mut second = place.start_run();
+    second.hear("waits for another start in ");
+    let heard = second.heard();
+    assert!(heard.contains(&format!("process {pid} (planctl plan run, stopped), for ")), "{heard}");
+    drop(second.kill());
+    first.signal(Signal::CONT);
+    drop(locking.kill());
+    place.must(&[
+        "db",
+        "psql",
+        "--owner",
+        "--",
+        "-Atc",
+        "select pg_terminate_backend(pid) from pg_locks \
+        where relation = 'plans'::regclass and mode = 'ExclusiveLock'",
+    ]);
+    assert_eq!(first.end().code, 0);
 }
 
 #[test]

@@ -63,11 +63,12 @@ fn p4_p5_a_planctl_that_slept_past_its_lease_changes_nothing() {
     let other = place.start_run();
     let within = place.await_note("work begin 1", 2);
     eprintln!("taken over from a planctl that sleeps within {within:.2?}");
-    // Both workers end now; the one of the sleeper has nobody to tell.
+    // The sleeper's worker was ended before the other's began.
+    assert_eq!(place.noted("overlap"), 0, "two workers in one workspace");
     place.set("hold-work-2");
     place.unset("hold-work-1");
-    place.await_note("work end 1", 2);
     place.await_note("work begin 2", 1);
+    assert_eq!(place.noted("work end 1"), 1);
     sleeper.signal(Signal::CONT);
     // Awake, it may look at its lease first, and then reports nothing.
     let refused = "select count(*) from refusals";
