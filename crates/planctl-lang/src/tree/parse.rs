@@ -34,7 +34,7 @@ use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use field::{FieldLine, RawField};
 use heading::{Heading, StepHeading};
 use layout::{Layout, Part, PartKind};
-use missed::Missed;
+use missed::{ForReaders, Missed};
 
 /// Reads a plan.
 ///
@@ -87,6 +87,7 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
         });
     }
     reader.close_field(source.line_count());
+    reader.begin_section("");
     reader.report_missed();
     reader.report_fields_in_frontmatter();
     reader.take_tools();
@@ -161,6 +162,7 @@ struct Reader<'a> {
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
     last_edge: Option<usize>,
+    section: ForReaders,
     /// Lines of texts that are meant to be fields of the step, or of the head.
     missed: Vec<Missed>,
     is_unread_told: bool,
@@ -191,6 +193,7 @@ impl<'a> Reader<'a> {
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
             last_edge: None,
+            section: ForReaders::default(),
             missed: Vec::new(),
             is_unread_told: false,
             elsewhere_level: 0,
@@ -277,6 +280,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_heading(&mut self, heading: &Heading<'_>, line: usize, span: Span) {
+        self.begin_section(heading.text);
         if is_section(heading, "steps") && self.tree.steps_heading.is_none() {
             self.close_field(line);
             self.begin_part(line, PartKind::Steps);
@@ -418,11 +422,13 @@ impl<'a> Reader<'a> {
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
             Section::Plan => {
-                self.look_into_text(line, span);
+                if !self.take_line(span) {
+                    self.look_into_text(line, span);
+                }
                 self.report_unread(span);
             }
-            Section::Elsewhere if !self.is_full && missed::is_edge(self.source.slice(span)) => {
-                self.report_edge(line, span)
+            Section::Elsewhere if !self.is_full => {
+                self.take_line(span);
             }
             Section::Unnumbered | Section::Elsewhere => {}
             Section::Flow => {
