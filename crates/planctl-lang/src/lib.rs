@@ -55,7 +55,7 @@ pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_M
 pub use text::secrets::{is_secret_name, masked};
 pub use text::{Span, Spanned, duration_words, shell_quoted, shell_word};
 pub use tree::digest::{canonical, digest, digest_of_text};
-pub use tree::parse::{STATUSES, budget_of, parse};
+pub use tree::parse::{STATUSES, budget_of, draft_frontmatter, parse};
 pub use tree::{
     Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepTree, Then, WorkspaceMode, fields,
 };

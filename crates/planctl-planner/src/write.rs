@@ -1,6 +1,6 @@
 //! Writes a proposal as a plan: the writer's words become titles, tasks and contracts, and can become nothing else.
 
-use planctl_lang::{ContractTree, REQUIREMENTS, Source, parse};
+use planctl_lang::{ContractTree, REQUIREMENTS, Source, draft_frontmatter, parse};
 
 use crate::goal::{Goal, Suspicion};
 use crate::proposal::{Proposal, Step};
@@ -17,11 +17,7 @@ pub(crate) struct Around<'a> {
 
 /// Writes the plan.
 pub(crate) fn plan(proposal: &Proposal, around: &Around<'_>) -> String {
-    let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n",
-        yaml(around.owner),
-        heading(&proposal.title)
-    );
+    let mut text = format!("{}\n# {}\n\n", draft_frontmatter(around.owner), heading(&proposal.title));
     let context = one_line(&proposal.context);
     let from = match &around.goal.source {
         Some((name, _)) => format!("Drafted from `{}`.", one_line(name).replace('`', "'")),
@@ -172,15 +168,6 @@ fn suspicions(found: &[Suspicion]) -> String {
     format!(
         "\n<!-- These sentences of the goal speak to a program and were taken as data, not as requirements:\n{rows}-->\n"
     )
-}
-
-pub(crate) fn yaml(text: &str) -> String {
-    let is_plain =
-        !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    match is_plain {
-        true => text.to_owned(),
-        false => format!("\"{}\"", one_line(text).replace('\\', "\\\\").replace('"', "\\\"")),
-    }
 }
 
 pub(crate) fn heading(text: &str) -> String {

@@ -113,7 +113,7 @@ pub fn instantiate(source: &Source, title: Option<&str>, owner: &str, place: Opt
     if let (Some(title), Some(old)) = (title, &tree.head.title) {
         edits.push((old.span, one_line(title)));
     }
-    let owner = yaml_text(&one_line(owner));
+    let owner = yaml_text(owner);
     match (&tree.frontmatter.owner, tree.frontmatter.span) {
         (Some(old), _) if !old.span.is_empty() => edits.push((old.span, owner)),
         (None, Some(span)) => {

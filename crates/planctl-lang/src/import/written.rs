@@ -2,7 +2,7 @@
 
 use super::{Imported, Origin, Task, TaskList};
 use crate::syntax::shell::joined;
-use crate::text::yaml_text;
+use crate::tree::parse::draft_frontmatter;
 use crate::tree::parse::heading::MARKS;
 
 /// The most characters of a title; the whole is in the task.
@@ -11,8 +11,8 @@ const TITLE_CHARACTERS_MAX: usize = 100;
 pub(super) fn plan(origin: Origin, list: TaskList, path: &str, owner: &str, beside: &[String]) -> Imported {
     let title = list.title.as_deref().map(title).unwrap_or_else(|| title_of_path(origin, path));
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {title}\n\n**Context:** {}Imported from `{path}`, {}.\n\n## Steps\n",
-        yaml_text(owner),
+        "{}\n# {title}\n\n**Context:** {}Imported from `{path}`, {}.\n\n## Steps\n",
+        draft_frontmatter(owner),
         list.about
             .as_deref()
             .map(|about| format!("{} ", line(about).trim_start_matches("> ")))

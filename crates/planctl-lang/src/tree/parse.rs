@@ -17,7 +17,7 @@ mod step;
 
 pub use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
-pub use frontmatter::STATUSES;
+pub use frontmatter::{STATUSES, draft_frontmatter};
 pub(crate) use step::kind_word;
 
 use std::collections::BTreeMap;
@@ -93,9 +93,9 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     reader.take_tools();
     reader.tree.steps.iter_mut().for_each(|step| step::place_work(&mut step.node));
     reader.report_fences();
-    let Reader { mut found, tree, parts, .. } = reader;
+    let Reader { mut found, tree, parts, second_frontmatter, .. } = reader;
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
-        add_frontmatter(source, &mut found);
+        add_frontmatter(source, second_frontmatter, &mut found);
     }
     // Of a text without any step, that it has none says it all.
     if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
@@ -105,13 +105,10 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     (tree, found, Some(Layout { body, parts, outline }))
 }
 
-const SECOND_FRONTMATTER: &str = "a second frontmatter is not read: only the one at the top of the file is";
-
 // A text with steps is meant to be a plan. The owner is left to its default, since nobody knows it.
-fn add_frontmatter(source: &Source, found: &mut [Diagnostic]) {
+fn add_frontmatter(source: &Source, second: Option<Span>, found: &mut [Diagnostic]) {
     let top = Span::at(source.bom_bytes());
-    let second = found.iter().find(|found| found.code == Code::P002 && found.message == SECOND_FRONTMATTER);
-    if let Some(at) = second.and_then(|second| second.spans.first()).map(|label| label.span) {
+    if let Some(at) = second {
         // One that is there already is only moved to the top, where nothing but blank lines stands above it.
         let above = Span::new(top.start, at.start);
         let is_blank = source.slice(above).trim().is_empty();
@@ -160,6 +157,7 @@ struct Reader<'a> {
     /// Says that there are too many steps, and the rest is not read.
     is_full: bool,
     used_fences: Vec<bool>,
+    second_frontmatter: Option<Span>,
     last_stray: Option<usize>,
     last_edge: Option<usize>,
     section: ForReaders,
@@ -191,6 +189,7 @@ impl<'a> Reader<'a> {
             guessed: Vec::new(),
             is_full: false,
             used_fences: vec![false; outline.fences.len()],
+            second_frontmatter: None,
             last_stray: None,
             last_edge: None,
             section: ForReaders::default(),
@@ -237,7 +236,9 @@ impl<'a> Reader<'a> {
         let span = self.source.words_span(line);
         let text = self.source.slice(span);
         if text.trim_end() == "---" && self.begins_frontmatter(line + 1) {
-            let second = Diagnostic::new(Code::P002, SECOND_FRONTMATTER).at(span, "");
+            self.second_frontmatter.get_or_insert(span);
+            let message = "a second frontmatter is not read: only the one at the top of the file is";
+            let second = Diagnostic::new(Code::P002, message).at(span, "");
             self.found.push(second.help("move its lines to the top, or delete it"));
         }
         if let Some(heading) = heading::heading(text, span.start) {

@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::syntax::alike;
 use crate::syntax::source::Source;
 use crate::text::near::nearest;
-use crate::text::{Span, Spanned, escape};
+use crate::text::{Span, Spanned, escape, yaml_text};
 use crate::tree::{Field, Frontmatter};
 
 /// The statuses of a plan, in the order of its life.
@@ -27,6 +27,11 @@ const KEYS: [&str; 9] = [
 const LIST_MAX: usize = 100;
 const LINES_MAX: usize = 50;
 const SAMPLE: &str = "begin the file with\n---\ntype: plan\nstatus: draft\nowner: orchestrator\n---";
+
+/// Returns the frontmatter of a new plan.
+pub fn draft_frontmatter(owner: &str) -> String {
+    format!("---\ntype: plan\nstatus: draft\nowner: {}\n---\n", yaml_text(owner))
+}
 
 /// Reads the frontmatter and returns it with the line where the body begins, from 0.
 pub(super) fn read(source: &Source, found: &mut Vec<Diagnostic>) -> (Frontmatter, usize) {

@@ -99,11 +99,10 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
 pub(crate) fn library_keys(library: &Library) -> String {
     let Library { id, domains, triggers, trigger_threshold, stale_after_turns, then } = library;
     let list = |list: &[Spanned<String>]| {
-        let entries: Vec<String> = list.iter().map(|entry| yaml_text(&one_line(&entry.value, ""))).collect();
+        let entries: Vec<String> = list.iter().map(|entry| yaml_text(&entry.value)).collect();
         (!entries.is_empty()).then(|| format!("[{}]", entries.join(", ")))
     };
-    let text =
-        |text: &Option<Spanned<String>>| text.as_ref().map(|text| yaml_text(&one_line(&text.value, "")));
+    let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| yaml_text(&text.value));
     let number = |number: &Option<Spanned<u32>>| number.as_ref().map(|number| number.value.to_string());
     let keys = [
         ("library", text(id)),
