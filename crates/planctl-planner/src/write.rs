@@ -1,6 +1,6 @@
 //! Writes a proposal as a plan: the writer's words become titles, tasks and contracts, and can become nothing else.
 
-use planctl_lang::{ContractTree, REQUIREMENTS, Source, draft_frontmatter, parse};
+use planctl_lang::{ContractTree, REQUIREMENTS, Source, draft_frontmatter, one_line, parse};
 
 use crate::goal::{Goal, Suspicion};
 use crate::proposal::{Proposal, Step};
@@ -183,8 +183,4 @@ pub(crate) fn safe(text: &str) -> String {
 // Words within a comment can't end it.
 pub(crate) fn uncommented(text: &str) -> String {
     one_line(text).replace("--", "- -").replace(['<', '>'], "'")
-}
-
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

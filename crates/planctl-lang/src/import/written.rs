@@ -2,6 +2,7 @@
 
 use super::{Imported, Origin, Task, TaskList};
 use crate::syntax::shell::joined;
+use crate::text::one_line;
 use crate::tree::parse::draft_frontmatter;
 use crate::tree::parse::heading::MARKS;
 
@@ -124,8 +125,4 @@ fn title_of_path(origin: Origin, path: &str) -> String {
 // A comment that begins in a task would take in the fields behind it.
 fn safe(text: &str) -> String {
     text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

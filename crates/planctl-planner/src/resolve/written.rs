@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use planctl_lang::{draft_frontmatter, shell_quoted};
+use planctl_lang::{draft_frontmatter, one_line, shell_quoted};
 use serde_json::{Map, Value};
 
 use super::bind::ArgumentValue;
 use super::planned::{Action, Call, Planned, PlannedStep};
-use crate::write::{fence, heading, one_line, safe, task};
+use crate::write::{fence, heading, safe, task};
 
 /// Writes the plan. Each step says which intent of the goal it serves; `files` has the file of each plan of the library, relative to
 /// the workspace.

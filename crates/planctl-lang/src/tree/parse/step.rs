@@ -8,8 +8,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::dot::{NodeAttributes, RETRIES, TESTS, VISITS};
 use crate::syntax::values::{self, Unread};
 use crate::syntax::written::{FieldValue as _, ValueForm, Written};
-use crate::text::near::{Nearest, nearest};
-use crate::text::{Span, Spanned, escape};
+use crate::text::near::nearest;
+use crate::text::{Spanned, escape};
 use crate::tree::workflow::{Kind, NamedContract, NodeTree, ToolFields};
 use crate::tree::{ContractTree, Field, Form, StepNumber, StepTree, WorkspaceMode};
 
@@ -216,11 +216,10 @@ impl Reader<'_> {
             None => {
                 let near = nearest(&word, KINDS.iter().map(|(name, ..)| *name));
                 let list = KINDS.map(|(name, ..)| name).join(", ");
-                let help = near
-                    .map_or(format!("the types are {list}"), |near| format!("did you mean `{}`?", near.word));
                 let message = format!("`{}` is not a type of step", escape(&value.value));
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
-                self.report_value(Field::Kind, with_near(refused, value.span, near));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
+                let otherwise = format!("the types are {list}");
+                self.report_value(Field::Kind, refused.near(near, value.span, str::to_owned, otherwise));
             }
         }
     }
@@ -330,13 +329,5 @@ pub(super) fn place_work(node: &mut NodeTree) {
         | Kind::Escalate
         | Kind::SubPlan
         | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
-    }
-}
-
-/// Attaches the known word that is near, safe where no other is as near.
-pub(super) fn with_near(diagnostic: Diagnostic, span: Span, near: Option<Nearest<'_>>) -> Diagnostic {
-    match near {
-        Some(near) => diagnostic.fix(span, near.word, near.is_only),
-        None => diagnostic,
     }
 }

@@ -568,6 +568,6 @@ fn quoted(label: &str) -> String {
 }
 
 fn one_line(text: &str, otherwise: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = crate::text::one_line(text);
     if line.is_empty() { otherwise.to_owned() } else { line }
 }

@@ -415,6 +415,5 @@ fn stage_words(stage: &Stage) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let line: Vec<&str> = text.split_whitespace().collect();
-    crate::text::characters::printable(&line.join(" "))
+    crate::text::characters::printable(&crate::text::one_line(text))
 }
