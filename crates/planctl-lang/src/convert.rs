@@ -6,7 +6,7 @@
 mod comments;
 mod compare;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{Graph, On, WorkKind};
 
@@ -312,7 +312,7 @@ fn say_policy(node: &mut NodeTree) {
 }
 
 /// Names the nodes with which branches begin that have worktrees of their own: in markdown the nodes say so, and not their fork.
-fn worktree_heads(workflow: &Workflow) -> Vec<String> {
+fn worktree_heads(workflow: &Workflow) -> BTreeSet<String> {
     let is_worktree = |node: &&NodeTree| {
         node.kind.value == Kind::Fork && node.attributes.workspace.is(&WorkspaceMode::Worktree)
     };
