@@ -638,11 +638,7 @@ impl<'a> Reader<'a> {
         }
         let Some(field) = self.field.take() else { return };
         let Some(known) = field.field else { return };
-        if field.in_step {
-            self.take_step_field(known, &field, end);
-        } else {
-            self.take_plan_field(known, &field, end);
-        }
+        self.take_field(known, &field, end);
     }
 
     fn report_empty(&mut self, known: Field, field: &RawField) {

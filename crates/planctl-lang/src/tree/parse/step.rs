@@ -1,11 +1,11 @@
-//! Reads the fields of a step.
+//! Reads the fields of a step, and of the plan's head.
 
-use planctl_engine::{ChildApproval, WorkKind};
+use planctl_engine::{ChildApproval, Priority, WorkKind};
 
 use super::field::RawField;
 use super::{Reader, heading};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::dot::{NodeAttributes, RETRIES, TESTS, VISITS};
+use crate::syntax::dot::{GraphAttributes, NodeAttributes, PARALLEL, RETRIES, TESTS, VISITS};
 use crate::syntax::values::{self, Unread};
 use crate::syntax::written::{FieldValue as _, ValueForm, Written};
 use crate::text::near::nearest;
@@ -33,14 +33,19 @@ pub(crate) fn kind_word(kind: Kind, work: WorkKind) -> &'static str {
 }
 
 impl Reader<'_> {
-    pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
+    pub(super) fn take_field(&mut self, known: Field, field: &RawField, end: usize) {
         match known.form() {
+            Form::Line if known == Field::Budget => self.take_budget(field, end),
             Form::Line => match self.single(field, end) {
-                Some(value) => self.take_value(known, value),
+                Some(value) => self.take_value(known, value, field.in_step),
                 None => self.report_empty(known, field),
             },
             Form::Text => {
                 let text = self.text(field, end);
+                if known == Field::Context {
+                    self.tree.head.attributes.goal = text.into();
+                    return;
+                }
                 if known == Field::Arguments {
                     return match text {
                         Some(text) => self.tool_fields().arguments = Some(text),
@@ -78,8 +83,14 @@ impl Reader<'_> {
         }
     }
 
-    fn take_value(&mut self, known: Field, value: Spanned<String>) {
+    fn take_value(&mut self, known: Field, value: Spanned<String>, in_step: bool) {
         match known {
+            Field::Priority => self.tree.head.priority = self.read(known, &value, Priority::FORM).spanned(),
+            Field::StaleAfter => {
+                self.tree.head.attributes.stale_after =
+                    self.phrase(known, &value, values::duration(&value.value));
+            }
+            Field::Parallel => self.tree.head.attributes.max_parallel = self.read(known, &value, PARALLEL),
             Field::Target => self.on_step(|step| step.node.role = Some(value)),
             Field::Server => self.tool_fields().server = Some(value),
             Field::Tool => self.tool_fields().tool = Some(value),
@@ -105,11 +116,11 @@ impl Reader<'_> {
             Field::JudgeBy => self.say(|said| said.judge_by = value.into()),
             Field::RedFirst => {
                 let policy = self.red_first(&value);
-                self.say(|said| said.red_first = policy);
+                self.say_there(in_step, policy, |of| &mut of.red_first, |of| &mut of.red_first);
             }
             Field::AskDeadline => {
                 let deadline = self.phrase(known, &value, values::ask_deadline(&value.value));
-                self.say(|said| said.ask_deadline = deadline);
+                self.say_there(in_step, deadline, |of| &mut of.ask_deadline, |of| &mut of.ask_deadline);
             }
             Field::MaxRetries => {
                 let number = self.read(known, &value, RETRIES);
@@ -117,7 +128,7 @@ impl Reader<'_> {
             }
             Field::MaxVisits => {
                 let number = self.read(known, &value, VISITS);
-                self.say(|said| said.max_visits = number);
+                self.say_there(in_step, number, |of| &mut of.max_visits, |of| &mut of.max_visits);
             }
             Field::MinTests => {
                 let number = self.read(known, &value, TESTS);
@@ -131,7 +142,10 @@ impl Reader<'_> {
                 self.say(|said| said.workspace = mode);
             }
             Field::Status => self.on_step(|step| step.status = Some(value)),
-            Field::Task
+            // These are no single line.
+            Field::Context
+            | Field::Budget
+            | Field::Task
             | Field::Contract
             | Field::Subscriptions
             | Field::Changes
@@ -140,7 +154,6 @@ impl Reader<'_> {
             | Field::Arguments
             | Field::Judge
             | Field::ForEach => {}
-            Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
         }
     }
 
@@ -181,6 +194,20 @@ impl Reader<'_> {
             };
             step.unread.push(Field::Contract);
             self.found.push(refused.step(name));
+        }
+    }
+
+    /// Says a value of the step, or of the plan.
+    fn say_there<T>(
+        &mut self,
+        in_step: bool,
+        value: Written<T>,
+        of_step: fn(&mut NodeAttributes) -> &mut Written<T>,
+        of_plan: fn(&mut GraphAttributes) -> &mut Written<T>,
+    ) {
+        match in_step {
+            true => self.say(|said| *of_step(said) = value),
+            false => *of_plan(&mut self.tree.head.attributes) = value,
         }
     }
 
