@@ -343,18 +343,12 @@ pub(super) fn place_work(node: &mut NodeTree) {
     let Some(contract) = &node.contract else { return };
     said.expect_exit = contract.exit_code.clone().into();
     let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
-    match kind.value {
-        // The command of a call, or of a decision, is no contract of somebody's work.
-        Kind::Call => said.tool_command = command.into(),
-        Kind::Decision => said.command = command.into(),
-        Kind::Start
-        | Kind::Task
-        | Kind::Human
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::SubPlan
-        | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
+    // The command of a call, or of a decision, is no contract of somebody's work.
+    if kind.value == Kind::Call {
+        said.tool_command = command.into();
+    } else if kind.value == Kind::Decision {
+        said.command = command.into();
+    } else {
+        node.contracts.push(NamedContract { name: None, command });
     }
 }
