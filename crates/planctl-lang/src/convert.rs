@@ -6,7 +6,7 @@
 mod comments;
 mod compare;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{Graph, On, WorkKind};
 
@@ -289,30 +289,20 @@ fn say_policy(node: &mut NodeTree) {
     let then = node.attributes.on_fail.value().and_then(|policy| policy.then);
     let retries = policy(node).retries;
     let said = &mut node.attributes;
-    (said.on_fail, said.max_retries, said.retry_policy) = match node.kind.value {
-        Kind::Task | Kind::Call if retries == 0 && then.is_none() => {
-            let none = Written::of(Spanned::new(0, Span::at(0)));
-            (Written::default(), none, std::mem::take(&mut said.retry_policy))
-        }
-        Kind::Task | Kind::Call => {
-            let own = OnFail { retries: Some(retries).filter(|retries| *retries > 0), then };
-            let own = Written::of(Spanned::new(own, Span::at(0)));
-            (own, Written::default(), std::mem::take(&mut said.retry_policy))
-        }
-        Kind::Start
-        | Kind::Decision
-        | Kind::Human
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::SubPlan
-        | Kind::Exit => (said.on_fail.clone(), Written::default(), Written::default()),
-    };
+    if !matches!(node.kind.value, Kind::Task | Kind::Call) {
+        (said.max_retries, said.retry_policy) = <_>::default();
+    } else if retries == 0 && then.is_none() {
+        said.on_fail = Written::default();
+        said.max_retries = Written::of(Spanned::new(0, Span::at(0)));
+    } else {
+        let own = OnFail { retries: Some(retries).filter(|retries| *retries > 0), then };
+        said.on_fail = Written::of(Spanned::new(own, Span::at(0)));
+        said.max_retries = Written::default();
+    }
 }
 
 /// Names the nodes with which branches begin that have worktrees of their own: in markdown the nodes say so, and not their fork.
-fn worktree_heads(workflow: &Workflow) -> Vec<String> {
+fn worktree_heads(workflow: &Workflow) -> BTreeSet<String> {
     let is_worktree = |node: &&NodeTree| {
         node.kind.value == Kind::Fork && node.attributes.workspace.is(&WorkspaceMode::Worktree)
     };

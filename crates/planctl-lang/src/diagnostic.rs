@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::text::Span;
 use crate::text::characters::hidden;
 pub(crate) use crate::text::characters::printable;
+use crate::text::near::{Nearest, ask_or_say};
 
 macro_rules! codes {
     ($($code:ident $level:ident $title:literal,)*) => {
@@ -303,6 +304,22 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
+    }
+
+    /// Asks whether the nearest known word was meant, which is written at a place; helps otherwise where none is near.
+    #[must_use]
+    pub(crate) fn near(
+        self,
+        near: Option<Nearest<'_>>,
+        at: Span,
+        written: impl Fn(&str) -> String,
+        otherwise: impl Into<String>,
+    ) -> Diagnostic {
+        let helped = self.help(ask_or_say(near.map(|near| near.word), otherwise));
+        match near {
+            Some(near) => helped.fix(at, written(near.word), near.is_only),
+            None => helped,
+        }
     }
 
     /// Says which one line mends every finding of this kind in the file.

@@ -53,9 +53,9 @@ pub use syntax::{Position, Source, Unreadable, condition, dot};
 pub use text::characters::{escape, has_hidden, is_hidden, json_escaped, printable};
 pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_MAX};
 pub use text::secrets::{is_secret_name, masked};
-pub use text::{Span, Spanned, duration_words, shell_quoted, shell_word};
+pub use text::{Span, Spanned, duration_words, one_line, shell_quoted, shell_word};
 pub use tree::digest::{canonical, digest, digest_of_text};
-pub use tree::parse::{STATUSES, budget_of, parse};
+pub use tree::parse::{STATUSES, budget_of, draft_frontmatter, parse};
 pub use tree::{
     Allow, ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepTree, Then, WorkspaceMode, fields,
 };

@@ -16,3 +16,8 @@ pub(crate) use quoting::is_plain_word;
 pub use quoting::{shell_quoted, shell_word};
 pub use span::{Span, Spanned};
 pub(crate) use yaml::yaml_text;
+
+/// Returns the words of a text on one line.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

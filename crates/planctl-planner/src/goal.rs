@@ -1,5 +1,6 @@
 //! The goal in its author's words: what it requires, sentence by sentence, and what in it only pretends to be a goal.
 
+use planctl_lang::one_line;
 use serde::{Deserialize, Serialize};
 
 /// The most requirements of one goal; more are several goals.
@@ -85,8 +86,8 @@ impl Goal {
 
     /// Says whether words stand in the goal or its source as they are, but for white space.
     pub fn says(&self, words: &str) -> bool {
-        let words = collapsed(words);
-        let is_in = |text: &str| collapsed(text).contains(&words);
+        let words = one_line(words);
+        let is_in = |text: &str| one_line(text).contains(&words);
         !words.is_empty() && (is_in(&self.text) || self.source.as_ref().is_some_and(|(_, text)| is_in(text)))
     }
 
@@ -275,7 +276,7 @@ fn sentences(text: &str) -> Vec<String> {
     }
     found.push(sentence);
     let trimmed = found.iter().map(|one| one.trim().trim_end_matches(['.', ';']).trim());
-    trimmed.filter(|one| one.chars().any(char::is_alphanumeric)).map(collapsed).collect()
+    trimmed.filter(|one| one.chars().any(char::is_alphanumeric)).map(one_line).collect()
 }
 
 /// Splits a sentence of a goal where another demand begins: "add X and document it" is two.
@@ -424,12 +425,8 @@ fn title_of(source: &str) -> String {
     shortened(title.trim_start_matches('#').trim())
 }
 
-fn collapsed(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn shortened(text: &str) -> String {
-    let text = collapsed(text);
+    let text = one_line(text);
     match text.chars().count() > SHOWN_CHARACTERS {
         true => text.chars().take(SHOWN_CHARACTERS).chain(['…']).collect(),
         false => text,

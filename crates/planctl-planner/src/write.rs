@@ -1,6 +1,6 @@
 //! Writes a proposal as a plan: the writer's words become titles, tasks and contracts, and can become nothing else.
 
-use planctl_lang::{ContractTree, REQUIREMENTS, Source, parse};
+use planctl_lang::{ContractTree, REQUIREMENTS, Source, draft_frontmatter, one_line, parse};
 
 use crate::goal::{Goal, Suspicion};
 use crate::proposal::{Proposal, Step};
@@ -17,11 +17,7 @@ pub(crate) struct Around<'a> {
 
 /// Writes the plan.
 pub(crate) fn plan(proposal: &Proposal, around: &Around<'_>) -> String {
-    let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n",
-        yaml(around.owner),
-        heading(&proposal.title)
-    );
+    let mut text = format!("{}\n# {}\n\n", draft_frontmatter(around.owner), heading(&proposal.title));
     let context = one_line(&proposal.context);
     let from = match &around.goal.source {
         Some((name, _)) => format!("Drafted from `{}`.", one_line(name).replace('`', "'")),
@@ -174,15 +170,6 @@ fn suspicions(found: &[Suspicion]) -> String {
     )
 }
 
-pub(crate) fn yaml(text: &str) -> String {
-    let is_plain =
-        !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    match is_plain {
-        true => text.to_owned(),
-        false => format!("\"{}\"", one_line(text).replace('\\', "\\\\").replace('"', "\\\"")),
-    }
-}
-
 pub(crate) fn heading(text: &str) -> String {
     let text = safe(&one_line(text));
     text.trim_start_matches(['#', '*', ' ']).trim_end_matches([' ', '#']).to_owned()
@@ -196,8 +183,4 @@ pub(crate) fn safe(text: &str) -> String {
 // Words within a comment can't end it.
 pub(crate) fn uncommented(text: &str) -> String {
     one_line(text).replace("--", "- -").replace(['<', '>'], "'")
-}
-
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

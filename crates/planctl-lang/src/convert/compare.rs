@@ -8,6 +8,8 @@ use planctl_engine::{
     Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeId, NodeKind, On, Profile, Question,
 };
 
+use crate::text::one_line;
+
 use super::renamed_outputs;
 
 /// A thing that the one says and the other doesn't.
@@ -34,7 +36,8 @@ pub(super) fn differences(
     let own = Side { graph: read, names: names.clone() };
     let same = names.values().map(|name| (name.clone(), name.clone()));
     let other = Side { graph: written, names: same.collect() };
-    let mut found = Comparison { names: &own, list: Vec::new() };
+    let own_names = names.iter().rev().map(|(own, name)| (format!("`{name}`"), format!("`{own}`"))).collect();
+    let mut found = Comparison { own_names, list: Vec::new() };
     found.nodes(&own, &other);
     let (ways, again) = (own.ways(), other.ways());
     found.ways(&ways, &again);
@@ -241,7 +244,7 @@ impl Side<'_> {
         let mut said = Vec::new();
         let mut say = |key: &'static str, is_judged: bool, value: String| said.push((key, is_judged, value));
         say("type", true, node.kind.as_str().to_owned());
-        say("label", false, words(&node.title));
+        say("label", false, one_line(&node.title));
         say("max_visits", false, node.max_visits.to_string());
         say("retry_policy", false, format!("{:?}", node.backoff));
         say("ask_deadline", false, format!("{:?}", node.ask_deadline));
@@ -313,10 +316,6 @@ impl Side<'_> {
     }
 }
 
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn lines(text: &str) -> String {
     text.trim().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
@@ -334,21 +333,20 @@ fn asked_of_agent(profile: &Profile) -> Option<Profile> {
     (own != Profile::default()).then_some(own)
 }
 
-struct Comparison<'s> {
-    names: &'s Side<'s>,
+struct Comparison {
+    /// The names of nodes in the graph that was read, by those that were written.
+    own_names: BTreeMap<String, String>,
     list: Vec<Difference>,
 }
 
-impl Comparison<'_> {
+impl Comparison {
     fn add(&mut self, words: String, is_judged: bool) {
         self.list.push(Difference { words, is_judged });
     }
 
     /// Returns the name of a node in the graph that was read.
     fn own_name(&self, name: &str) -> String {
-        let bare = name.trim_matches('`');
-        let own = self.names.names.iter().find(|(_, written)| name.starts_with('`') && *written == bare);
-        own.map_or(format!("`{bare}`"), |(own, _)| format!("`{own}`"))
+        self.own_names.get(name).cloned().unwrap_or_else(|| format!("`{}`", name.trim_matches('`')))
     }
 
     fn nodes(&mut self, own: &Side<'_>, other: &Side<'_>) {
@@ -437,7 +435,7 @@ impl Comparison<'_> {
             let graph = side.graph;
             let limits = graph.limits();
             let parts = [
-                ("label", words(graph.title())),
+                ("label", one_line(graph.title())),
                 ("budget", format!("{:?}", graph.budget())),
                 ("priority", format!("{:?}", graph.priority())),
                 ("max_parallel", limits.parallel.to_string()),

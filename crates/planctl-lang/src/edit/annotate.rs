@@ -31,7 +31,7 @@ pub fn annotate(source: &Source, status: &str, marks: &BTreeMap<u32, Mark>) -> S
         };
         edits.push((old, mark));
     }
-    apply(source.text(), &edits)
+    source.edited(edits)
 }
 
 /// Says whether two texts of a plan differ in nothing but the status and the marks that planctl draws.
@@ -41,18 +41,6 @@ pub fn is_same_but_for_marks(found: &Source, approved: &Source) -> bool {
     let is_drawn = own == other || own.is_some_and(|status| STATUSES.contains(&status.as_str()));
     let unmarked = |source: &Source| annotate(source, STATUSES[0], &BTreeMap::new());
     is_drawn && unmarked(found) == unmarked(approved)
-}
-
-fn apply(text: &str, edits: &[(Span, String)]) -> String {
-    let mut written = String::with_capacity(text.len() + edits.len() * 8);
-    let mut at = 0;
-    for (span, replacement) in edits {
-        written.push_str(&text[at..span.start]);
-        written.push_str(replacement);
-        at = span.end;
-    }
-    written.push_str(&text[at..]);
-    written
 }
 
 #[cfg(test)]

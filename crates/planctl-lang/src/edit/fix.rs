@@ -26,17 +26,9 @@ impl Reach {
 /// A fix is taken whole or not at all; one that touches what an earlier one changed waits for the next verification.
 /// Text that is put in takes the file's own line ends.
 pub fn apply_fixes(source: &Source, diagnostics: &[Diagnostic], reach: Reach) -> Option<String> {
-    let text = source.text();
     let edits = fixing_edits(source, diagnostics, reach);
-    let mut written = String::with_capacity(text.len() + edits.len() * 16);
-    let mut at = 0;
-    for edit in &edits {
-        written.push_str(text.get(at..edit.span.start)?);
-        written.push_str(&edit.replacement);
-        at = edit.span.end;
-    }
-    written.push_str(text.get(at..)?);
-    (written != text).then_some(written)
+    let written = source.edited(edits.into_iter().map(|edit| (edit.span, edit.replacement)));
+    (written != source.text()).then_some(written)
 }
 
 /// Returns the edits that [`apply_fixes`] makes, in the order of the text.

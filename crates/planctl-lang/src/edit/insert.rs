@@ -146,9 +146,5 @@ fn moved_edges(source: &Source, after: u32, last: usize) -> String {
             }
         }
     }
-    let mut text = source.text().to_owned();
-    for (place, written) in edits.into_iter().rev() {
-        text.replace_range(place.start..place.end, &written);
-    }
-    text
+    source.edited(edits)
 }

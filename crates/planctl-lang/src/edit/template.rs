@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use crate::edit::annotate::annotate;
 use crate::edit::fix::line_end;
 use crate::syntax::source::Source;
-use crate::text::Span;
-use crate::text::yaml_text;
+use crate::text::{Span, one_line, yaml_text};
 use crate::tree::parse::parse;
 use crate::tree::workflow::{Library, library_keys};
 
@@ -113,7 +112,7 @@ pub fn instantiate(source: &Source, title: Option<&str>, owner: &str, place: Opt
     if let (Some(title), Some(old)) = (title, &tree.head.title) {
         edits.push((old.span, one_line(title)));
     }
-    let owner = yaml_text(&one_line(owner));
+    let owner = yaml_text(owner);
     match (&tree.frontmatter.owner, tree.frontmatter.span) {
         (Some(old), _) if !old.span.is_empty() => edits.push((old.span, owner)),
         (None, Some(span)) => {
@@ -124,16 +123,7 @@ pub fn instantiate(source: &Source, title: Option<&str>, owner: &str, place: Opt
     }
     let statuses = tree.steps.iter().filter_map(|step| step.status.as_ref());
     edits.extend(statuses.map(|status| (fresh.whole_line(status.span.start), String::new())));
-    edits.sort();
-    let mut text = String::new();
-    let mut at = 0;
-    for (span, replacement) in edits {
-        text.push_str(&fresh.text()[at..span.start]);
-        text.push_str(&replacement);
-        at = span.end;
-    }
-    text.push_str(&fresh.text()[at..]);
-    text
+    fresh.edited(edits)
 }
 
 // The lines of a key are its own and the indented ones below it.
@@ -167,8 +157,4 @@ pub fn slug(title: &str) -> String {
     let slug: String = words.collect::<Vec<_>>().join("-").chars().take(60).collect();
     let slug = slug.trim_matches('-');
     if slug.is_empty() { "plan".to_owned() } else { slug.to_owned() }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

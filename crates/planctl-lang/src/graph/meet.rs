@@ -11,7 +11,7 @@ use planctl_engine::{GraphParts, JoinPolicy, NodeId, NodeKind, On};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, escape};
-use crate::tree::workflow::{Origin, Workflow, node_flags, reached};
+use crate::tree::workflow::{Origin, Workflow, left_waiting, node_flags, reached};
 
 /// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
 const FORKS_MAX: usize = 500;
@@ -250,7 +250,7 @@ impl Net {
                 findings.push(self.finding(join, from, past, workflow));
             }
         }
-        let rings = self.in_cycles();
+        let rings = left_waiting(&self.successors);
         let roofless = self.forks.iter().filter(|fork| found.get(fork).is_none_or(Option::is_none));
         let roofless = roofless.filter(|fork| rings[**fork]).take(FORKS_MAX);
         for fork in roofless {
@@ -358,22 +358,6 @@ impl Net {
                 self.successors[at].iter().copied().filter(|to| !self.ends.contains(to)).collect();
             targets.len() > 1 && !self.is_fork[at]
         })
-    }
-
-    // Which nodes may lie on a way back to themselves: those left when all that nothing leads to are taken away, again and
-    // again.
-    fn in_cycles(&self) -> Vec<bool> {
-        let mut waits: Vec<usize> = self.back.iter().map(Vec::len).collect();
-        let mut open: Vec<usize> = (0..waits.len()).filter(|at| waits[*at] == 0).collect();
-        while let Some(at) = open.pop() {
-            for to in &self.successors[at] {
-                waits[*to] -= 1;
-                if waits[*to] == 0 {
-                    open.push(*to);
-                }
-            }
-        }
-        waits.into_iter().map(|left| left > 0).collect()
     }
 
     fn finding(&self, join: usize, from: usize, past: usize, workflow: &Workflow) -> Diagnostic {

@@ -5,7 +5,7 @@ use planctl_engine::{DefaultAnswer, Question, match_option};
 use super::{Lowering, text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::escape;
-use crate::text::near::nearest;
+use crate::text::near::{ask_or_say, nearest};
 use crate::tree::workflow::{Kind, NodeTree};
 
 /// The most options that a finding names.
@@ -59,10 +59,8 @@ impl Lowering<'_> {
                 .map(|option| format!("`{}`", escape(option)))
                 .collect();
             let finding = Diagnostic::new(Code::P304, message).at(choice.span, "").step(node.step_name());
-            found.push(finding.help(match near {
-                Some(near) => format!("did you mean `{}`?", escape(near.word)),
-                None => format!("the options are: {}", named.join(", ")),
-            }));
+            let options = format!("the options are: {}", named.join(", "));
+            found.push(finding.help(ask_or_say(near.map(|near| near.word), options)));
         }
         found
     }

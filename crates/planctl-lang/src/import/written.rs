@@ -2,7 +2,8 @@
 
 use super::{Imported, Origin, Task, TaskList};
 use crate::syntax::shell::joined;
-use crate::text::yaml_text;
+use crate::text::one_line;
+use crate::tree::parse::draft_frontmatter;
 use crate::tree::parse::heading::MARKS;
 
 /// The most characters of a title; the whole is in the task.
@@ -11,8 +12,8 @@ const TITLE_CHARACTERS_MAX: usize = 100;
 pub(super) fn plan(origin: Origin, list: TaskList, path: &str, owner: &str, beside: &[String]) -> Imported {
     let title = list.title.as_deref().map(title).unwrap_or_else(|| title_of_path(origin, path));
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {title}\n\n**Context:** {}Imported from `{path}`, {}.\n\n## Steps\n",
-        yaml_text(owner),
+        "{}\n# {title}\n\n**Context:** {}Imported from `{path}`, {}.\n\n## Steps\n",
+        draft_frontmatter(owner),
         list.about
             .as_deref()
             .map(|about| format!("{} ", line(about).trim_start_matches("> ")))
@@ -124,8 +125,4 @@ fn title_of_path(origin: Origin, path: &str) -> String {
 // A comment that begins in a task would take in the fields behind it.
 fn safe(text: &str) -> String {
     text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use crate::analysis::order::{Order, Part};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::FileFact;
 use crate::text::{Span, escape};
-use crate::tree::workflow::NodeTree;
+use crate::tree::workflow::{NodeTree, left_waiting};
 
 /// The inputs of the findings about order.
 pub(super) struct Ordering<'a, 'b> {
@@ -191,7 +191,7 @@ impl Circles {
         }
         let mut circles = Circles { rings: Vec::new(), held: BTreeSet::new() };
         let mut in_ring = BTreeSet::new();
-        for start in blocked_steps(&needs) {
+        for start in blocked_steps(&needs, context.steps.len()) {
             if !in_ring.contains(&start)
                 && let Some(ring) = cycle_from(start, &needs)
             {
@@ -250,28 +250,14 @@ fn only_maker(order: &Order, path: &str) -> Option<Part> {
     own.min_by_key(|part| u8::from(part.role != Role::Proves)).copied()
 }
 
-// Returns the steps that wait, directly or not, for a circle: the rest when every step that waits for nothing is taken away,
-// again and again.
-fn blocked_steps(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
-    let mut waits: BTreeMap<usize, usize> = needs.iter().map(|(step, needs)| (*step, needs.len())).collect();
-    let mut readers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+// Returns the steps that wait, directly or not, for a circle.
+fn blocked_steps(needs: &BTreeMap<usize, Vec<Need>>, count: usize) -> Vec<usize> {
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (reader, needs) in needs {
-        for need in needs {
-            readers.entry(need.maker).or_default().push(*reader);
-        }
+        needs.iter().for_each(|need| readers[need.maker].push(*reader));
     }
-    let mut free: Vec<usize> = readers.keys().copied().filter(|step| !needs.contains_key(step)).collect();
-    while let Some(step) = free.pop() {
-        for reader in readers.get(&step).into_iter().flatten() {
-            let Some(left) = waits.get_mut(reader) else { continue };
-            *left -= 1;
-            if *left == 0 {
-                waits.remove(reader);
-                free.push(*reader);
-            }
-        }
-    }
-    waits.into_keys().collect()
+    let left = left_waiting(&readers);
+    (0..count).filter(|at| left[*at]).collect()
 }
 
 // Returns the path from a step back to itself: each reader with what it needs.

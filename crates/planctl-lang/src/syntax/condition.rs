@@ -6,7 +6,7 @@ use winnow::prelude::*;
 use winnow::token::{any, take_while};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::text::near::nearest;
+use crate::text::near::{ask_or_say, nearest};
 use crate::text::{Span, escape};
 
 /// The most bytes of a condition.
@@ -227,10 +227,8 @@ impl<'t> Reader<'t> {
             None => {
                 let words = StepField::ALL.map(StepField::as_str);
                 let near = nearest(word, words);
-                let help = match near {
-                    Some(near) => format!("did you mean `{}`?", near.word),
-                    None => format!("of a step there are `{}`", words.join("`, `")),
-                };
+                let otherwise = format!("of a step there are `{}`", words.join("`, `"));
+                let help = ask_or_say(near.map(|near| near.word), otherwise);
                 let place = Span::new(span.end - word.len(), span.end);
                 let mut refused = self.refused(place, format!("a step has no `{word}`"), help);
                 refused.meant = near.map(|near| near.word.to_owned());

@@ -168,6 +168,31 @@ impl Source {
         Span { start, end }
     }
 
+    /// Returns the text with replacements in it, which do not overlap; of two at one place the first comes first.
+    pub(crate) fn edited<T: AsRef<str>>(&self, edits: impl IntoIterator<Item = (Span, T)>) -> String {
+        self.edited_part(Span::new(0, self.text.len()), edits)
+    }
+
+    /// Returns a part of the text with replacements in it.
+    pub(crate) fn edited_part<T: AsRef<str>>(
+        &self,
+        part: Span,
+        edits: impl IntoIterator<Item = (Span, T)>,
+    ) -> String {
+        let mut edits: Vec<(Span, T)> = edits.into_iter().collect();
+        edits.sort_by_key(|(place, _)| *place);
+        let mut text = String::with_capacity(part.end - part.start + edits.len() * 16);
+        let mut at = part.start;
+        for (place, replacement) in edits.into_iter().filter(|(place, _)| part.start <= place.start) {
+            if at <= place.start {
+                text.push_str(&self.text[at..place.start]);
+                text.push_str(replacement.as_ref());
+                at = place.end;
+            }
+        }
+        text + &self.text[at..part.end.max(at)]
+    }
+
     /// Returns the line, counted from 0, that holds an offset.
     pub fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)

@@ -9,7 +9,7 @@ use planctl_engine::{
 
 use crate::syntax::condition::{self, Reading};
 use crate::syntax::values::{self, OnFail, Unread, WorkspaceMode};
-use crate::text::near::nearest;
+use crate::text::near::{ask_or_say, nearest};
 use crate::text::{Span, Spanned};
 
 /// The value of a field, if the field is there: its words stay, so that writers repeat what the author wrote.
@@ -347,8 +347,7 @@ fn word<T>(text: &str, form: ValueForm, value: fn(&str) -> Option<T>) -> Result<
     value(text).filter(|_| is_one).ok_or_else(|| {
         let near = nearest(text, words.iter().copied());
         let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        let help =
-            near.map_or(format!("the values are {list}"), |near| format!("did you mean `{}`?", near.word));
+        let help = ask_or_say(near.map(|near| near.word), format!("the values are {list}"));
         let meant = near.map(|near| (near.word.to_owned(), near.is_only));
         Unread { meant, ..Unread::new("not one of its values", help) }
     })

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::escape;
+
 /// The known word that is nearest to what was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Nearest<'a> {
@@ -37,6 +39,11 @@ pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>)
         }
     }
     best.filter(|(edits, _)| *edits <= allowed).map(|(_, nearest)| nearest)
+}
+
+/// Asks whether the nearest word was meant; where none is near, says something else.
+pub(crate) fn ask_or_say(near: Option<&str>, otherwise: impl Into<String>) -> String {
+    near.map_or_else(|| otherwise.into(), |near| format!("did you mean `{}`?", escape(near)))
 }
 
 /// Paths that exist, arranged so that near ones are found without comparing all.

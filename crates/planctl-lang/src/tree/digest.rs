@@ -18,7 +18,7 @@ pub fn digest(source: &Source) -> Digest {
 
 /// As [`digest`], of a plan that was read already.
 pub(crate) fn digest_of_plan(source: &Source, tree: &PlanTree) -> Digest {
-    digest_of_text(&text_without(source, annotations(source, tree)))
+    digest_of_text(&source.edited(annotations(source, tree)))
 }
 
 /// Returns the sha256 of a text as `sha256:…`, as contracts are named.
@@ -28,31 +28,20 @@ pub fn digest_of_text(text: &str) -> Digest {
 
 /// Returns the plan's text less the marks that planctl writes.
 pub fn canonical(source: &Source) -> String {
-    text_without(source, annotations(source, &parse(source).0))
+    source.edited(annotations(source, &parse(source).0))
 }
 
-fn text_without(source: &Source, annotations: Vec<Span>) -> String {
-    let mut text = String::with_capacity(source.text().len());
-    let mut at = 0;
-    for span in annotations {
-        text.push_str(&source.text()[at..span.start]);
-        at = span.end;
-    }
-    text.push_str(&source.text()[at..]);
-    text
-}
-
-/// Returns the places of all annotations, in order: values, marks with the blanks after them, and whole status lines.
+/// Returns the places of all annotations: values, marks with the blanks after them, and whole status lines; nothing takes
+/// their place.
 ///
 /// They are found by the plan's own reader, so that a mark inside a text counts as text.
-fn annotations(source: &Source, tree: &PlanTree) -> Vec<Span> {
+fn annotations(source: &Source, tree: &PlanTree) -> Vec<(Span, &'static str)> {
     let mut spans: Vec<Span> = status_value(source).into_iter().collect();
     for step in &tree.steps {
         spans.extend(step.mark.as_ref().map(|mark| Span::new(mark.span.start, step.title_span().start)));
         spans.extend(step.status.as_ref().map(|status| source.whole_line(status.span.start)));
     }
-    spans.sort_unstable();
-    spans
+    spans.into_iter().map(|span| (span, "")).collect()
 }
 
 /// Returns the place of the frontmatter's status value with the blanks before it, where there is one.

@@ -9,7 +9,6 @@ use jsonc_parser::ast::{Object, Value};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::source::Source;
-use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::workflow::Workflow;
 use json::{name_of, span_of};
@@ -75,16 +74,7 @@ impl Reader<'_> {
             if known.contains(&key) || key.starts_with('_') {
                 continue;
             }
-            let message = format!("`{}` is not a known key of {what}", escape(key));
-            let finding = Diagnostic::new(Code::P314, message).at(name_of(property), "");
-            self.found.push(match nearest(key, known.iter().copied()) {
-                Some(near) => finding.help(format!("did you mean `{}`?", near.word)).fix(
-                    name_of(property),
-                    format!("\"{}\"", near.word),
-                    near.is_only,
-                ),
-                None => finding.help("delete it: nothing follows from it"),
-            });
+            self.unknown_key(what, key, name_of(property), known);
         }
     }
 

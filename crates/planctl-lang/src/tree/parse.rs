@@ -17,7 +17,7 @@ mod step;
 
 pub use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
-pub use frontmatter::STATUSES;
+pub use frontmatter::{STATUSES, draft_frontmatter};
 pub(crate) use step::kind_word;
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use field::{FieldLine, RawField};
 use heading::{Heading, StepHeading};
 use layout::{Layout, Part, PartKind};
-use missed::Missed;
+use missed::{ForReaders, Missed};
 
 /// Reads a plan.
 ///
@@ -87,14 +87,15 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
         });
     }
     reader.close_field(source.line_count());
+    reader.begin_section("");
     reader.report_missed();
     reader.report_fields_in_frontmatter();
     reader.take_tools();
     reader.tree.steps.iter_mut().for_each(|step| step::place_work(&mut step.node));
     reader.report_fences();
-    let Reader { mut found, tree, parts, .. } = reader;
+    let Reader { mut found, tree, parts, second_frontmatter, .. } = reader;
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
-        add_frontmatter(source, &mut found);
+        add_frontmatter(source, second_frontmatter, &mut found);
     }
     // Of a text without any step, that it has none says it all.
     if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
@@ -104,13 +105,10 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     (tree, found, Some(Layout { body, parts, outline }))
 }
 
-const SECOND_FRONTMATTER: &str = "a second frontmatter is not read: only the one at the top of the file is";
-
 // A text with steps is meant to be a plan. The owner is left to its default, since nobody knows it.
-fn add_frontmatter(source: &Source, found: &mut [Diagnostic]) {
+fn add_frontmatter(source: &Source, second: Option<Span>, found: &mut [Diagnostic]) {
     let top = Span::at(source.bom_bytes());
-    let second = found.iter().find(|found| found.code == Code::P002 && found.message == SECOND_FRONTMATTER);
-    if let Some(at) = second.and_then(|second| second.spans.first()).map(|label| label.span) {
+    if let Some(at) = second {
         // One that is there already is only moved to the top, where nothing but blank lines stands above it.
         let above = Span::new(top.start, at.start);
         let is_blank = source.slice(above).trim().is_empty();
@@ -159,8 +157,10 @@ struct Reader<'a> {
     /// Says that there are too many steps, and the rest is not read.
     is_full: bool,
     used_fences: Vec<bool>,
+    second_frontmatter: Option<Span>,
     last_stray: Option<usize>,
     last_edge: Option<usize>,
+    section: ForReaders,
     /// Lines of texts that are meant to be fields of the step, or of the head.
     missed: Vec<Missed>,
     is_unread_told: bool,
@@ -189,8 +189,10 @@ impl<'a> Reader<'a> {
             guessed: Vec::new(),
             is_full: false,
             used_fences: vec![false; outline.fences.len()],
+            second_frontmatter: None,
             last_stray: None,
             last_edge: None,
+            section: ForReaders::default(),
             missed: Vec::new(),
             is_unread_told: false,
             elsewhere_level: 0,
@@ -234,7 +236,9 @@ impl<'a> Reader<'a> {
         let span = self.source.words_span(line);
         let text = self.source.slice(span);
         if text.trim_end() == "---" && self.begins_frontmatter(line + 1) {
-            let second = Diagnostic::new(Code::P002, SECOND_FRONTMATTER).at(span, "");
+            self.second_frontmatter.get_or_insert(span);
+            let message = "a second frontmatter is not read: only the one at the top of the file is";
+            let second = Diagnostic::new(Code::P002, message).at(span, "");
             self.found.push(second.help("move its lines to the top, or delete it"));
         }
         if let Some(heading) = heading::heading(text, span.start) {
@@ -277,6 +281,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_heading(&mut self, heading: &Heading<'_>, line: usize, span: Span) {
+        self.begin_section(heading.text);
         if is_section(heading, "steps") && self.tree.steps_heading.is_none() {
             self.close_field(line);
             self.begin_part(line, PartKind::Steps);
@@ -418,11 +423,13 @@ impl<'a> Reader<'a> {
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
             Section::Plan => {
-                self.look_into_text(line, span);
+                if !self.take_line(span) {
+                    self.look_into_text(line, span);
+                }
                 self.report_unread(span);
             }
-            Section::Elsewhere if !self.is_full && missed::is_edge(self.source.slice(span)) => {
-                self.report_edge(line, span)
+            Section::Elsewhere if !self.is_full => {
+                self.take_line(span);
             }
             Section::Unnumbered | Section::Elsewhere => {}
             Section::Flow => {
@@ -631,11 +638,7 @@ impl<'a> Reader<'a> {
         }
         let Some(field) = self.field.take() else { return };
         let Some(known) = field.field else { return };
-        if field.in_step {
-            self.take_step_field(known, &field, end);
-        } else {
-            self.take_plan_field(known, &field, end);
-        }
+        self.take_field(known, &field, end);
     }
 
     fn report_empty(&mut self, known: Field, field: &RawField) {

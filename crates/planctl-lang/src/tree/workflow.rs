@@ -35,7 +35,7 @@ pub(crate) use pipeline::{on_named, read_condition, say_condition};
 pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan, workflow as of_tree};
 pub(crate) use resolve::{number_steps, resolve};
 pub(crate) use tool_calls::{ToolFields, lint_there as lint_tool_calls, with_command};
-pub(crate) use tree::{is_confirmed, node_flags, nodes_before, reached};
+pub(crate) use tree::{is_confirmed, left_waiting, node_flags, nodes_before, reached};
 pub(crate) use types::serve;
 pub(crate) use write::{dot_names, dot_node, node_json as json_node};
 

@@ -4,6 +4,8 @@ use planctl_lang::dot::{Digraph, NodeAttributes, Pipeline, Statement, read, reso
 use planctl_lang::{Code, Diagnostic, Severity, Source};
 use proptest::prelude::*;
 
+use crate::properties::worked;
+
 struct Read {
     text: String,
     digraph: Digraph,
@@ -462,12 +464,6 @@ fn many_findings_nodes_and_edges_are_cut() {
     let group: String = (0..200).map(|n| format!("n{n} ")).collect();
     let product = dot(&format!("digraph G {{ a -> {{{group}}} -> {{{group}}} }}"));
     assert_eq!(product.errors().len(), 1);
-}
-
-// How long this thread has worked, without other work of the machine.
-fn worked() -> std::time::Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.try_into().expect("a thread has not worked for less than nothing")
 }
 
 #[test]

@@ -307,13 +307,16 @@ fn an_item_is_quoted_where_the_shell_needs_it() {
 
 #[test]
 fn every_template_is_verified_as_a_new_plan() {
-    for template in TEMPLATES {
+    for (template, owner) in TEMPLATES
+        .iter()
+        .flat_map(|template| ["ann \"o'x\": y", "CORP\\ann", "@ann"].map(|owner| (template, owner)))
+    {
         let source = Source::new("plan.md", template.text);
-        let text = instantiate(&source, Some("Do it: #1"), "ann \"o'x\": y", None);
+        let text = instantiate(&source, Some("Do it: #1"), owner, None);
         let verification = verify(&Source::new("plan.md", &*text), &facts(), &Levels::default());
         assert!(verification.is_verified(), "{}: {:?}", template.name, verification.diagnostics);
         assert_eq!(verification.tree.head.title.unwrap().value, "Do it: #1");
-        assert_eq!(verification.tree.frontmatter.owner.unwrap().value, "ann \"o'x\": y");
+        assert_eq!(verification.tree.frontmatter.owner.unwrap().value, owner);
         let stubs = text.matches("false  #").count();
         let told = verification.diagnostics.iter().filter(|found| found.code == Code::P113).count();
         assert_eq!(stubs, told, "what is to be written is found in {}", template.name);

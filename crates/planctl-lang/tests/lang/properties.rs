@@ -106,8 +106,8 @@ proptest! {
     }
 }
 
-// How long this thread has worked, without other work of the machine.
-fn worked() -> Duration {
+/// Returns how long this thread has worked, without other work of the machine.
+pub fn worked() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.try_into().expect("a thread has not worked for less than nothing")
 }

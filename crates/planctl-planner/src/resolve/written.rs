@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use planctl_lang::shell_quoted;
+use planctl_lang::{draft_frontmatter, one_line, shell_quoted};
 use serde_json::{Map, Value};
 
 use super::bind::ArgumentValue;
 use super::planned::{Action, Call, Planned, PlannedStep};
-use crate::write::{fence, heading, one_line, safe, task, yaml};
+use crate::write::{fence, heading, safe, task};
 
 /// Writes the plan. Each step says which intent of the goal it serves; `files` has the file of each plan of the library, relative to
 /// the workspace.
@@ -21,8 +21,8 @@ pub fn write_plan(
 ) -> String {
     let title: String = one_line(goal).chars().take(100).collect();
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n",
-        yaml(owner),
+        "{}\n# {}\n\n**Context:** Resolved from the goal: {}\n",
+        draft_frontmatter(owner),
         heading(&title),
         safe(&one_line(goal))
     );

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use planctl_lang::workflow::{self, Language, Library as Placement};
-use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
+use planctl_lang::{
+    Code, Facts, FileFact, Levels, Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug,
+};
 use planctl_server::library::Origin;
 
 use super::{Context, expand, graph, library, write};
@@ -54,11 +56,22 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
     let text = convert_to(source, language)?.text().to_owned();
     put(context, &file, &text, how.force)?;
     show::print(&format!(
-        "wrote {}\n{}\n",
+        "wrote {}\n{}{}\n",
         show::safe(&file.display().to_string()),
+        missing_inputs(context, &Source::new(file.display().to_string(), text)),
         next::line(&format!("planctl verify {}", show::file_word(&file)))
     ))?;
     Ok(Exit::Yes)
+}
+
+/// Returns a line for each file that the plan reads and that has to be there before its run.
+fn missing_inputs(context: &Context, source: &Source) -> String {
+    let plan = planctl_lang::read(source);
+    let missing = plan.wants().files.into_iter().filter(|path| !context.workspace().join(path).exists());
+    let files = missing.map(|path| (path, FileFact::Missing)).collect();
+    let found = plan.judge(&Facts { files, ..Facts::default() }, &Levels::default()).diagnostics;
+    let inputs = found.iter().filter(|found| found.code == Code::P201 && found.is_error());
+    inputs.map(|input| format!("{}: write it before the run\n", input.message)).collect()
 }
 
 /// Returns a plan in a language, markdown where it is none.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::{Approving, Start};
-use planctl_lang::{Source, Wish};
+use planctl_lang::{Source, Wish, draft_frontmatter};
 use planctl_server::check;
 
 use super::plan::not_verified;
@@ -103,11 +103,11 @@ fn review_plan(context: &Context, plan: &str, args: &ReviewArgs) -> Result<Strin
     }
     verifier.push(shell_word(plan));
     Ok(format!(
-        "---\ntype: plan\nstatus: draft\nowner: {owner}\n---\n\n# Review {plan}\n\n## Steps\n\n\
+        "{head}\n# Review {plan}\n\n## Steps\n\n\
          ### 1. Review {plan}\n\n**target:** {role}\n**type:** review\n**subscriptions:**\n- file:{plan}\n**changes:** {plan}\n\n\
          **task:**\n{TASK}\n\n**contract:**\n```shell\n{command}\n```\nexit_code == 0\n\
          **on_fail:** retry(2), then escalate\n",
-        owner = context.actor(),
+        head = draft_frontmatter(&context.actor()),
         role = args.role,
         command = verifier.join(" "),
     ))

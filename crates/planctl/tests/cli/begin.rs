@@ -34,6 +34,21 @@ fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
 }
 
 #[test]
+fn a_new_plan_names_the_input_that_is_to_be_written_before_its_run() {
+    let fixture = Fixture::new();
+    for file in ["fix.md", "fix.dot"] {
+        let said = fixture.planctl(&["new", file, "--from", "bugfix_workflow"]);
+        let input = "which is not there and no earlier step makes: write it before the run";
+        let told = format!("`BUG.md`, {input}\nnext: planctl verify {file}\n");
+        assert!(said.out.starts_with(&format!("wrote {file}\n")) && said.out.ends_with(&told), "{said:?}");
+        assert_eq!(said.out.lines().count(), 3, "{said:?}");
+    }
+    fixture.write("BUG.md", "It fails.\n");
+    let said = fixture.planctl(&["new", "again.md", "--from", "bugfix_workflow"]);
+    assert_eq!(said.out, "wrote again.md\nnext: planctl verify again.md\n");
+}
+
+#[test]
 fn a_plan_of_the_library_and_every_template_verify_where_only_one_role_is_configured() {
     let fixture = Fixture::new();
     assert_eq!(fixture.planctl(&["init"]).code, 0);

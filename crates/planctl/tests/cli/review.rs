@@ -1,6 +1,6 @@
 //! `plan review`: an agent reviews, the verifier decides (P-64).
 
-use crate::fixture::{Fixture, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 fn broken() -> String {
     plan("One file", "5 minutes", &[("One", "test -e done-1 && && true", "escalate")])
@@ -84,4 +84,20 @@ fn p_64_the_earlier_flag_of_a_review_is_told_what_to_type() {
     let said = fixture.planctl(&["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("planctl plan review FILE --role ROLE"), "{said:?}");
+}
+
+#[test]
+fn plans_that_planctl_writes_are_read_whatever_the_name_of_their_owner() {
+    for actor in ["@ann", "CORP\\ann", "*all: \"of us\" # 1"] {
+        let fixture = Fixture::new();
+        fixture.write("p.md", &broken());
+        let typed = |words: &[&str]| {
+            let mut command = fixture.command(words);
+            Said::from(command.env("PLANCTL_ACTOR", actor).output().unwrap())
+        };
+        let said = typed(&["review", "p.md", "--role", "reviewer", "--exec", "true", "--no-wait"]);
+        assert_eq!(said.code, 3, "{said:?}");
+        let said = typed(&["guard", &format!("test -e '{actor}'")]);
+        assert_eq!(said.code, 0, "{said:?}");
+    }
 }

@@ -55,7 +55,7 @@ impl TemplateExpander<'_> {
             let mut edits = self.common_edits(part, self.commands.len() + 1);
             edits.extend(self.repeat_subscription_edits(part, &self.latest));
             self.commands.push(part.step.node.contract.as_ref().map(|contract| contract.command.clone()));
-            text.push_str(&edited(self.source, part.span, edits));
+            text.push_str(&self.source.edited_part(part.span, edits));
             return;
         };
         let is_last = part.span.end == self.source.text().len();
@@ -79,7 +79,7 @@ impl TemplateExpander<'_> {
     /// Returns what stands outside of the steps.
     pub(super) fn between(&mut self, span: Span) -> String {
         let edits = self.renumber_edits(span);
-        edited(self.source, span, edits)
+        self.source.edited_part(span, edits)
     }
 
     /// Gives the steps that a part of the text names their new numbers.
@@ -209,7 +209,7 @@ impl TemplateExpander<'_> {
             });
         }
         self.check_title(part, filling, edits.clone());
-        let body = edited(self.source, part.span, edits);
+        let body = self.source.edited_part(part.span, edits);
         self.commands.push(part.step.node.contract.as_ref().map(|contract| {
             let mut command = String::new();
             let mut at = 0;
@@ -235,7 +235,7 @@ impl TemplateExpander<'_> {
     fn check_title(&mut self, part: &Part<'_>, filling: &Filling<'_>, edits: Vec<(Span, String)>) {
         let (title, own) = (part.step.title_span(), &part.step.heading);
         let inside = edits.into_iter().filter(|(at, _)| title.start <= at.start && at.end <= title.end);
-        let wanted = edited(self.source, title, inside.collect());
+        let wanted = self.source.edited_part(title, inside);
         let prefix = self.source.slice(Span::new(own.start, title.start));
         let line = format!("{prefix}{wanted}");
         let read = heading(&line, 0).as_ref().and_then(step);
@@ -339,20 +339,4 @@ fn placeholders(text: &str) -> Vec<(usize, &'static str)> {
         PLACEHOLDERS.into_iter().find(|name| text[at..].starts_with(name)).map(|name| (at, name))
     });
     named.collect()
-}
-
-fn edited(source: &Source, span: Span, mut edits: Vec<(Span, String)>) -> String {
-    edits.sort();
-    let mut text = String::new();
-    let mut at = span.start;
-    for (place, replacement) in edits {
-        if place.start < at {
-            continue;
-        }
-        text.push_str(source.slice(Span::new(at, place.start)));
-        text.push_str(&replacement);
-        at = place.end;
-    }
-    text.push_str(source.slice(Span::new(at, span.end)));
-    text
 }

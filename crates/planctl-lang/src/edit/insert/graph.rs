@@ -6,7 +6,7 @@ use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 
 use super::{alone, dot, json, refused};
-use crate::diagnostic::{Diagnostic, Edit};
+use crate::diagnostic::Diagnostic;
 use crate::edit::expand::expand;
 use crate::graph::policy;
 use crate::syntax::Language;
@@ -60,7 +60,7 @@ pub(super) fn insert(
         Language::Dot => dot::edits(&insertion),
         Language::Json => json::edits(&insertion),
     };
-    let text = edited(source, edits);
+    let text = source.edited(edits.into_iter().map(|edit| (edit.span, edit.replacement)));
     let (again, _) = read(&Source::new(source.path(), text.as_str()), language);
     match again.as_slice() {
         [again] if insertion.is_meant(again) => Ok(text),
@@ -70,20 +70,6 @@ pub(super) fn insert(
             "put the step in by hand",
         ),
     }
-}
-
-/// Applies edits that do not overlap; of two at one place the first comes first.
-pub(super) fn edited(source: &Source, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|edit| edit.span.start);
-    let mut text = String::with_capacity(source.text().len() + 1024);
-    let mut at = 0;
-    for edit in &edits {
-        text.push_str(source.slice(Span::new(at, edit.span.start.max(at))));
-        text.push_str(&edit.replacement);
-        at = edit.span.end.max(at);
-    }
-    text.push_str(source.slice(Span::new(at, source.text().len())));
-    text
 }
 
 impl Insertion<'_> {

@@ -3,7 +3,7 @@
 use planctl_engine::On;
 use serde_json::{Map, Value};
 
-use super::graph::{InsertPoint, Insertion, edited};
+use super::graph::{InsertPoint, Insertion};
 use super::refused;
 use crate::diagnostic::{Diagnostic, Edit};
 use crate::edit::fix::with_line_ends;
@@ -46,7 +46,7 @@ pub(super) fn into_list(
             edits.push(Edit { span: target.span, replacement: literal(&name) });
         }
     }
-    let text = edited(source, edits);
+    let text = source.edited(edits.into_iter().map(|edit| (edit.span, edit.replacement)));
     let (again, _) = read(&Source::new(source.path(), text.as_str()), Language::Json);
     match again.as_slice() {
         [again] if again.nodes.len() == workflow.nodes.len() + nodes.len() => Ok(text),

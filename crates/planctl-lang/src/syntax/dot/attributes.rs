@@ -413,12 +413,9 @@ fn unknown(of: Of, key: &Spanned<String>, found: &mut Vec<Diagnostic>) {
     let shown = escape(key);
     let message = format!("`{shown}` is not a known attribute of {}", plural(of));
     let finding = Diagnostic::new(Code::P314, message).at(*span, "");
-    found.push(match nearest(key, names) {
-        Some(near) => {
-            finding.help(format!("did you mean `{}`?", near.word)).fix(*span, near.word, near.is_only)
-        }
-        None => finding.level(Severity::Note).help("it is kept, and nothing follows from it"),
-    });
+    let near = nearest(key, names);
+    let finding = if near.is_none() { finding.level(Severity::Note) } else { finding };
+    found.push(finding.near(near, *span, str::to_owned, "it is kept, and nothing follows from it"));
 }
 
 fn plural(of: Of) -> &'static str {

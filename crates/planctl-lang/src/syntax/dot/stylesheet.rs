@@ -7,9 +7,9 @@ use winnow::prelude::*;
 use winnow::token::take_while;
 
 use super::attributes::NodeAttributes;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::syntax::written::{Text, Written};
-use crate::text::near::nearest;
+use crate::text::near::ask_or_say;
 use crate::text::{Span, Spanned, escape};
 
 /// The properties that a rule can set.
@@ -185,9 +185,7 @@ fn refuse(
 
 fn unknown(property: &str, span: Span, found: &mut Vec<Diagnostic>) {
     let message = format!("`{}` is not a property of a stylesheet", escape(property));
-    let help = match nearest(property, PROPERTIES) {
-        Some(near) => format!("did you mean `{}`?", near.word),
-        None => format!("the properties are `{}`", PROPERTIES.join("`, `")),
-    };
+    let properties = format!("the properties are `{}`", PROPERTIES.join("`, `"));
+    let help = ask_or_say(did_you_mean(property, PROPERTIES), properties);
     found.push(Diagnostic::new(Code::P314, message).at(span, "").help(help));
 }

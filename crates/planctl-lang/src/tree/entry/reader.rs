@@ -261,14 +261,8 @@ impl Reader<'_> {
         let words = Kind::words();
         let message = format!("`{}` is not a type of node", escape(&word.value));
         let refused = Diagnostic::new(Code::P015, message).at(word.span, "");
-        self.found.push(match nearest(&word.value, words) {
-            Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
-                word.span,
-                format!("\"{}\"", near.word),
-                near.is_only,
-            ),
-            None => refused.help(format!("the types are {}", words.join(", "))),
-        });
+        let otherwise = format!("the types are {}", words.join(", "));
+        self.found.push(refused.near(nearest(&word.value, words), word.span, literal, otherwise));
         Spanned::new(Kind::Task, word.span)
     }
 
@@ -443,27 +437,15 @@ impl Reader<'_> {
         let words = ["on_success", "on_fail", "on_retry", "on_exhaust", "always"];
         let message = format!("`{}` is not a condition of an edge", escape(&text.value));
         let refused = Diagnostic::new(Code::P303, message).at(text.span, "");
-        self.found.push(match nearest(&text.value, words) {
-            Some(near) => refused.help(format!("did you mean `{}`?", near.word)).fix(
-                text.span,
-                format!("\"{}\"", near.word),
-                near.is_only,
-            ),
-            None => refused.help(format!("write one of {}, or `KEY=VALUE`", words.join(", "))),
-        });
+        let otherwise = format!("write one of {}, or `KEY=VALUE`", words.join(", "));
+        self.found.push(refused.near(nearest(&text.value, words), text.span, literal, otherwise));
     }
 
-    fn unknown_key(&mut self, what: &str, key: &str, span: Span, known: &[&str]) {
+    pub(super) fn unknown_key(&mut self, what: &str, key: &str, span: Span, known: &[&str]) {
         let message = format!("`{}` is not a known key of {what}", escape(key));
         let finding = Diagnostic::new(Code::P314, message).at(span, "");
-        self.found.push(match nearest(key, known.iter().copied()) {
-            Some(near) => finding.help(format!("did you mean `{}`?", near.word)).fix(
-                span,
-                format!("\"{}\"", near.word),
-                near.is_only,
-            ),
-            None => finding.help("delete it: nothing follows from it"),
-        });
+        let near = nearest(key, known.iter().copied());
+        self.found.push(finding.near(near, span, literal, "delete it: nothing follows from it"));
     }
 
     fn missing(&mut self, object: &Object<'_>, key: &str) {
@@ -559,6 +541,10 @@ fn stay_on_warn(node: &mut NodeTree, workflow: &Workflow) {
     let retries = (!says_how_often).then_some(RETRIES);
     let policy = OnFail { retries, then: Some(Then::Escalate) };
     node.attributes.on_fail = Written::of(Spanned::new(policy, span));
+}
+
+fn literal(word: &str) -> String {
+    format!("\"{word}\"")
 }
 
 // Of a key that is given twice the last counts, as everywhere in JSON.

@@ -1,12 +1,15 @@
 //! Reads the block between the `---` lines: keys whose values are texts, numbers or lists of texts; unknown ones are kept.
 
+use std::collections::BTreeMap;
+
 use serde_saphyr::granit_parser::{Event, Parser};
 
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::syntax::alike;
 use crate::syntax::source::Source;
 use crate::text::near::nearest;
-use crate::text::{Span, Spanned, escape};
+use crate::text::{Span, Spanned, escape, yaml_text};
+use crate::tree::workflow::Library;
 use crate::tree::{Field, Frontmatter};
 
 /// The statuses of a plan, in the order of its life.
@@ -27,6 +30,11 @@ const KEYS: [&str; 9] = [
 const LIST_MAX: usize = 100;
 const LINES_MAX: usize = 50;
 const SAMPLE: &str = "begin the file with\n---\ntype: plan\nstatus: draft\nowner: orchestrator\n---";
+
+/// Returns the frontmatter of a new plan.
+pub fn draft_frontmatter(owner: &str) -> String {
+    format!("---\ntype: plan\nstatus: draft\nowner: {}\n---\n", yaml_text(owner))
+}
 
 /// Reads the frontmatter and returns it with the line where the body begins, from 0.
 pub(super) fn read(source: &Source, found: &mut Vec<Diagnostic>) -> (Frontmatter, usize) {
@@ -54,7 +62,7 @@ pub(super) fn read(source: &Source, found: &mut Vec<Diagnostic>) -> (Frontmatter
     };
     let span = Span::new(opening.start, source.line_span(closing).end);
     let frontmatter = Frontmatter { span: Some(span), ..Frontmatter::default() };
-    let mut reader = Reader { source, found, frontmatter, near: Vec::new() };
+    let mut reader = Reader { source, found, frontmatter, near: Vec::new(), given: BTreeMap::new() };
     reader.read_lines(1, closing);
     reader.keep_fixes_that_fit();
     reader.check_values(opening);
@@ -80,6 +88,8 @@ struct Reader<'a> {
     frontmatter: Frontmatter,
     /// Findings about unknown keys, and the key that each was taken for.
     near: Vec<(usize, &'static str)>,
+    /// The known keys that have a value, each with the place of the first.
+    given: BTreeMap<String, Span>,
 }
 
 impl Reader<'_> {
@@ -106,6 +116,7 @@ impl Reader<'_> {
             // Findings about the part before come again when the lines are read one by one.
             self.found.truncate(before);
             self.near.clear();
+            self.given.clear();
             let message = format!("the frontmatter is not valid YAML: {}", escape(&why));
             let invalid = Diagnostic::new(Code::P001, message).at(Span::at(offset), "here");
             self.found.push(invalid.help("write one `key: value` per line"));
@@ -153,7 +164,7 @@ impl Reader<'_> {
             } else if closes {
                 depth = depth.saturating_sub(1);
                 if let Some((name, entries)) = list.take_if(|_| depth == 1) {
-                    self.take_list(name, entries);
+                    self.take_list(&name, entries);
                 }
             } else if let Some((value, _)) = event.scalar() {
                 // YAML's null is written as nothing; here it is an empty text.
@@ -190,30 +201,30 @@ impl Reader<'_> {
     }
 
     fn take(&mut self, key: Spanned<String>, value: Option<Spanned<String>>) {
-        let slot = match key.value.as_str() {
-            "type" => &mut self.frontmatter.kind,
-            "status" => &mut self.frontmatter.status,
-            "owner" => &mut self.frontmatter.owner,
-            "library" => &mut self.frontmatter.library.id,
-            "then" => &mut self.frontmatter.library.then,
-            "trigger_threshold" | "stale_after_turns" => return self.take_number(&key, value),
-            name if is_list(name) => {
-                return match value {
-                    // One entry needs no list.
-                    Some(value) => self.take_list(key, vec![value]),
-                    None => self.wrong_type(&key, "a list of texts", "this is a mapping"),
-                };
+        match (key.value.as_str(), value) {
+            ("trigger_threshold" | "stale_after_turns", value) => self.take_number(&key, value),
+            // One entry needs no list.
+            (name, Some(value)) if is_list(name) => self.take_list(&key, vec![value]),
+            (name, None) if is_list(name) => self.wrong_type(&key, "a list of texts", "this is a mapping"),
+            (name, None) if KEYS.contains(&name) => {
+                self.wrong_type(&key, "text", "this is a list or a mapping");
             }
-            _ => return self.take_unknown(key),
-        };
-        let Some(value) = value else {
-            return self.wrong_type(&key, "text", "this is a list or a mapping");
-        };
-        if let Some(first) = slot {
-            let first = first.span;
-            return self.given_twice(&key, first);
+            (name, Some(value)) if KEYS.contains(&name) => {
+                if !self.is_first(&key, value.span) {
+                    return;
+                }
+                let Frontmatter { kind, status, owner, library, .. } = &mut self.frontmatter;
+                let slot = match name {
+                    "type" => kind,
+                    "status" => status,
+                    "library" => &mut library.id,
+                    "then" => &mut library.then,
+                    _ => owner,
+                };
+                *slot = Some(value);
+            }
+            (_, _) => self.take_unknown(key),
         }
-        *slot = Some(value);
     }
 
     fn take_number(&mut self, key: &Spanned<String>, value: Option<Spanned<String>>) {
@@ -226,21 +237,14 @@ impl Reader<'_> {
                 .found
                 .push(Diagnostic::new(Code::P001, message).at(place, "this is not such a number"));
         };
-        let library = &mut self.frontmatter.library;
-        let slot = match key.value.as_str() {
-            "trigger_threshold" => &mut library.trigger_threshold,
-            _ => &mut library.stale_after_turns,
-        };
-        match slot {
-            Some(first) => {
-                let first = first.span;
-                self.given_twice(key, first);
-            }
-            None => *slot = Some(Spanned::new(number, value.span)),
+        if self.is_first(key, value.span) {
+            let Library { trigger_threshold, stale_after_turns, .. } = &mut self.frontmatter.library;
+            let slot = if key.value == "trigger_threshold" { trigger_threshold } else { stale_after_turns };
+            *slot = Some(Spanned::new(number, value.span));
         }
     }
 
-    fn take_list(&mut self, key: Spanned<String>, entries: Vec<Spanned<String>>) {
+    fn take_list(&mut self, key: &Spanned<String>, entries: Vec<Spanned<String>>) {
         if let Some(empty) = entries.iter().find(|entry| entry.value.trim().is_empty()) {
             let message = format!("`{}` has an empty entry", key.value);
             let place = if empty.span.is_empty() { key.span } else { empty.span };
@@ -254,17 +258,10 @@ impl Reader<'_> {
             self.found.push(Diagnostic::new(Code::P008, message).at(first, "the first that is too many"));
             return;
         }
-        let library = &mut self.frontmatter.library;
-        let slot = match key.value.as_str() {
-            "domains" => &mut library.domains,
-            _ => &mut library.triggers,
-        };
-        match slot.first() {
-            Some(first) => {
-                let first = first.span;
-                self.given_twice(&key, first);
-            }
-            None => *slot = entries,
+        if entries.first().is_some_and(|first| self.is_first(key, first.span)) {
+            let Library { domains, triggers, .. } = &mut self.frontmatter.library;
+            let slot = if key.value == "domains" { domains } else { triggers };
+            *slot = entries;
         }
     }
 
@@ -273,11 +270,17 @@ impl Reader<'_> {
         self.found.push(Diagnostic::new(Code::P001, message).at(key.span, label));
     }
 
-    fn given_twice(&mut self, key: &Spanned<String>, first: Span) {
+    /// Notes that a key has a value, and says whether it had none before.
+    fn is_first(&mut self, key: &Spanned<String>, value: Span) -> bool {
+        let Some(first) = self.given.get(&key.value) else {
+            self.given.insert(key.value.clone(), value);
+            return true;
+        };
         let line = self.source.position(first.start).line;
         let twice = Diagnostic::new(Code::P001, format!("`{}` is given twice", key.value));
-        let twice = twice.at(key.span, "again here").at(first, format!("first on line {line}"));
+        let twice = twice.at(key.span, "again here").at(*first, format!("first on line {line}"));
         self.found.push(twice.help("keep one of the two lines"));
+        false
     }
 
     fn take_unknown(&mut self, key: Spanned<String>) {
@@ -315,22 +318,9 @@ impl Reader<'_> {
 
     // A key that is there already, or that two others were taken for, can't be what was meant.
     fn keep_fixes_that_fit(&mut self) {
-        let frontmatter = &self.frontmatter;
         let mut taken: Vec<&str> = Vec::new();
         for (at, key) in &self.near {
-            let library = &frontmatter.library;
-            let is_there = match *key {
-                "type" => frontmatter.kind.is_some(),
-                "status" => frontmatter.status.is_some(),
-                "library" => library.id.is_some(),
-                "domains" => !library.domains.is_empty(),
-                "triggers" => !library.triggers.is_empty(),
-                "trigger_threshold" => library.trigger_threshold.is_some(),
-                "stale_after_turns" => library.stale_after_turns.is_some(),
-                "then" => library.then.is_some(),
-                _ => frontmatter.owner.is_some(),
-            };
-            if is_there || taken.contains(key) {
+            if self.given.contains_key(*key) || taken.contains(key) {
                 self.found[*at].fix = None;
             }
             taken.push(key);

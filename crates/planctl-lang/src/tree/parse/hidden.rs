@@ -10,7 +10,7 @@ use crate::tree::{Field, Scope};
 impl Reader<'_> {
     pub(super) fn report_stray(&mut self, line: usize, span: Span) {
         if is_edge(self.source.slice(span)) {
-            return self.report_edge(line, span);
+            return self.report_edge(line, span, Severity::Error);
         }
         let scope = if self.place == Section::Plan { Scope::Plan } else { Scope::Step };
         if let Some(meant) = meant(self.source.slice(span), scope) {

@@ -28,12 +28,22 @@ pub(super) struct Missed {
     finding: Diagnostic,
 }
 
+/// The lines below a heading that is for readers.
+#[derive(Default)]
+pub(super) struct ForReaders {
+    /// The first that would be an edge below `## Flow`.
+    edge: Option<Span>,
+    /// Says that the heading, or a line like one, names a flow.
+    is_flow: bool,
+    has_words: bool,
+}
+
 impl Reader<'_> {
     /// Looks for a field in a line that belongs to a text: a task, the context, or words around the fields.
     pub(super) fn look_into_text(&mut self, line: usize, span: Span) {
         let text = self.source.slice(span);
         if is_edge(text) {
-            return self.report_edge(line, span);
+            return self.report_edge(line, span, Severity::Warning);
         }
         let scope = if self.place == Section::Step { Scope::Step } else { Scope::Plan };
         let Some(meant) = meant(text, scope).filter(|meant| meant.is_plain) else { return };
@@ -61,22 +71,41 @@ impl Reader<'_> {
         }
     }
 
+    /// Takes a line of a section for readers, and says whether it would be an edge below `## Flow`.
+    pub(super) fn take_line(&mut self, span: Span) -> bool {
+        let text = self.source.slice(span);
+        let is_edge = is_edge(text);
+        if is_edge {
+            self.section.edge.get_or_insert(span);
+        } else {
+            self.section.is_flow |= names_flow(text);
+            self.section.has_words = true;
+        }
+        is_edge
+    }
+
+    /// Begins a section for readers, and reports the first edge of the one before. A section that is meant as a flow, as its
+    /// heading says, or that holds nothing but edges, is an error: the run would go another way than the author thinks.
+    pub(super) fn begin_section(&mut self, heading: &str) {
+        let next = ForReaders { is_flow: names_flow(heading), ..ForReaders::default() };
+        let ForReaders { edge, is_flow, has_words } = std::mem::replace(&mut self.section, next);
+        let level = if is_flow || !has_words { Severity::Error } else { Severity::Warning };
+        self.found.extend(edge.map(|span| self.unread_edge(span, level)));
+    }
+
     /// Reports the first of some lines that would be edges below `## Flow`.
-    pub(super) fn report_edge(&mut self, line: usize, span: Span) {
+    pub(super) fn report_edge(&mut self, line: usize, span: Span, level: Severity) {
         let follows = line > 0 && self.last_edge == Some(line - 1);
         self.last_edge = Some(line);
-        if follows {
-            return;
+        if !follows {
+            self.push_in_step(self.unread_edge(span, level));
         }
+    }
+
+    fn unread_edge(&self, span: Span, level: Severity) -> Diagnostic {
         let message = format!("`{}` is not read as an edge here", escape(self.source.slice(span).trim()));
-        let level = match self.field {
-            Some(_) => Severity::Warning,
-            None => Severity::Error,
-        };
         let edge = Diagnostic::new(Code::P015, message).level(level).at(span, "");
-        self.push_in_step(
-            edge.help("edges stand in a section behind the steps, below the heading `## Flow`"),
-        );
+        edge.help("edges stand in a section behind the steps, below the heading `## Flow`")
     }
 
     /// Reports a heading that has the name of one of the plan's fields.
@@ -184,6 +213,13 @@ pub(super) fn is_edge(text: &str) -> bool {
         && behind.len() < to.len()
         && (behind.is_empty()
             || words.iter().chain(&ARROWS).any(|word| behind.trim_start().starts_with(word)))
+}
+
+// `Control flow`, `**Flow**`: a sentence about flows has more words.
+fn names_flow(heading: &str) -> bool {
+    const WORDS_MAX: usize = 3;
+    let words = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.clone().count() <= WORDS_MAX && words.into_iter().any(|word| word.to_lowercase().contains("flow"))
 }
 
 const EMPHASIS: [char; 3] = ['*', '_', '`'];

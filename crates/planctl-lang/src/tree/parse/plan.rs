@@ -1,79 +1,17 @@
-//! Reads the fields of the plan's head.
+//! Reads the budget of a plan, and what is asked of contracts before the work.
 
-use planctl_engine::{Budget, Priority, RedFirst};
+use planctl_engine::{Budget, RedFirst};
 
 use super::field::{RawField, is_separator};
 use super::{Reader, budget};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::dot::{PARALLEL, VISITS};
 use crate::syntax::markdown::LineKind;
-use crate::syntax::values;
-use crate::syntax::written::{FieldValue as _, Written};
+use crate::syntax::written::Written;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::Field;
 
 impl Reader<'_> {
-    pub(super) fn take_plan_field(&mut self, known: Field, field: &RawField, end: usize) {
-        if known == Field::Context {
-            self.tree.head.attributes.goal = self.text(field, end).into();
-            return;
-        }
-        if known == Field::Budget {
-            return self.take_budget(field, end);
-        }
-        let Some(value) = self.single(field, end) else {
-            return self.report_empty(known, field);
-        };
-        match known {
-            Field::Priority => self.tree.head.priority = self.read(known, &value, Priority::FORM).spanned(),
-            Field::RedFirst => self.tree.head.attributes.red_first = self.red_first(&value),
-            Field::MaxVisits => self.tree.head.attributes.max_visits = self.read(known, &value, VISITS),
-            Field::StaleAfter => {
-                self.tree.head.attributes.stale_after =
-                    self.phrase(known, &value, values::duration(&value.value))
-            }
-            Field::AskDeadline => {
-                self.tree.head.attributes.ask_deadline =
-                    self.phrase(known, &value, values::ask_deadline(&value.value))
-            }
-            Field::Parallel => self.tree.head.attributes.max_parallel = self.read(known, &value, PARALLEL),
-            // These belong to steps, or were read above.
-            Field::Context
-            | Field::Budget
-            | Field::Target
-            | Field::Kind
-            | Field::Intent
-            | Field::Subscriptions
-            | Field::Task
-            | Field::Contract
-            | Field::ExitCode
-            | Field::OnFail
-            | Field::Timeout
-            | Field::ContractTimeout
-            | Field::Judge
-            | Field::JudgeBy
-            | Field::Changes
-            | Field::Protects
-            | Field::Guard
-            | Field::MaxRetries
-            | Field::Needs
-            | Field::When
-            | Field::ForEach
-            | Field::Gate
-            | Field::MinTests
-            | Field::Locks
-            | Field::Workspace
-            | Field::Server
-            | Field::Tool
-            | Field::Plan
-            | Field::Folder
-            | Field::Approval
-            | Field::Arguments
-            | Field::Status => {}
-        }
-    }
-
-    fn take_budget(&mut self, field: &RawField, end: usize) {
+    pub(super) fn take_budget(&mut self, field: &RawField, end: usize) {
         let places = self.budget_lines(field, end);
         let lines: Vec<(usize, &str)> =
             places.iter().map(|span| (span.start, self.source.slice(*span))).collect();

@@ -1,15 +1,15 @@
-//! Reads the fields of a step.
+//! Reads the fields of a step, and of the plan's head.
 
-use planctl_engine::{ChildApproval, WorkKind};
+use planctl_engine::{ChildApproval, Priority, WorkKind};
 
 use super::field::RawField;
 use super::{Reader, heading};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::dot::{NodeAttributes, RETRIES, TESTS, VISITS};
+use crate::syntax::dot::{GraphAttributes, NodeAttributes, PARALLEL, RETRIES, TESTS, VISITS};
 use crate::syntax::values::{self, Unread};
 use crate::syntax::written::{FieldValue as _, ValueForm, Written};
-use crate::text::near::{Nearest, nearest};
-use crate::text::{Span, Spanned, escape};
+use crate::text::near::nearest;
+use crate::text::{Spanned, escape};
 use crate::tree::workflow::{Kind, NamedContract, NodeTree, ToolFields};
 use crate::tree::{ContractTree, Field, Form, StepNumber, StepTree, WorkspaceMode};
 
@@ -33,14 +33,19 @@ pub(crate) fn kind_word(kind: Kind, work: WorkKind) -> &'static str {
 }
 
 impl Reader<'_> {
-    pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
+    pub(super) fn take_field(&mut self, known: Field, field: &RawField, end: usize) {
         match known.form() {
+            Form::Line if known == Field::Budget => self.take_budget(field, end),
             Form::Line => match self.single(field, end) {
-                Some(value) => self.take_value(known, value),
+                Some(value) => self.take_value(known, value, field.in_step),
                 None => self.report_empty(known, field),
             },
             Form::Text => {
                 let text = self.text(field, end);
+                if known == Field::Context {
+                    self.tree.head.attributes.goal = text.into();
+                    return;
+                }
                 if known == Field::Arguments {
                     return match text {
                         Some(text) => self.tool_fields().arguments = Some(text),
@@ -78,8 +83,14 @@ impl Reader<'_> {
         }
     }
 
-    fn take_value(&mut self, known: Field, value: Spanned<String>) {
+    fn take_value(&mut self, known: Field, value: Spanned<String>, in_step: bool) {
         match known {
+            Field::Priority => self.tree.head.priority = self.read(known, &value, Priority::FORM).spanned(),
+            Field::StaleAfter => {
+                self.tree.head.attributes.stale_after =
+                    self.phrase(known, &value, values::duration(&value.value));
+            }
+            Field::Parallel => self.tree.head.attributes.max_parallel = self.read(known, &value, PARALLEL),
             Field::Target => self.on_step(|step| step.node.role = Some(value)),
             Field::Server => self.tool_fields().server = Some(value),
             Field::Tool => self.tool_fields().tool = Some(value),
@@ -105,11 +116,11 @@ impl Reader<'_> {
             Field::JudgeBy => self.say(|said| said.judge_by = value.into()),
             Field::RedFirst => {
                 let policy = self.red_first(&value);
-                self.say(|said| said.red_first = policy);
+                self.say_there(in_step, policy, |of| &mut of.red_first, |of| &mut of.red_first);
             }
             Field::AskDeadline => {
                 let deadline = self.phrase(known, &value, values::ask_deadline(&value.value));
-                self.say(|said| said.ask_deadline = deadline);
+                self.say_there(in_step, deadline, |of| &mut of.ask_deadline, |of| &mut of.ask_deadline);
             }
             Field::MaxRetries => {
                 let number = self.read(known, &value, RETRIES);
@@ -117,7 +128,7 @@ impl Reader<'_> {
             }
             Field::MaxVisits => {
                 let number = self.read(known, &value, VISITS);
-                self.say(|said| said.max_visits = number);
+                self.say_there(in_step, number, |of| &mut of.max_visits, |of| &mut of.max_visits);
             }
             Field::MinTests => {
                 let number = self.read(known, &value, TESTS);
@@ -131,7 +142,10 @@ impl Reader<'_> {
                 self.say(|said| said.workspace = mode);
             }
             Field::Status => self.on_step(|step| step.status = Some(value)),
-            Field::Task
+            // These are no single line.
+            Field::Context
+            | Field::Budget
+            | Field::Task
             | Field::Contract
             | Field::Subscriptions
             | Field::Changes
@@ -140,7 +154,6 @@ impl Reader<'_> {
             | Field::Arguments
             | Field::Judge
             | Field::ForEach => {}
-            Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
         }
     }
 
@@ -184,6 +197,20 @@ impl Reader<'_> {
         }
     }
 
+    /// Says a value of the step, or of the plan.
+    fn say_there<T>(
+        &mut self,
+        in_step: bool,
+        value: Written<T>,
+        of_step: fn(&mut NodeAttributes) -> &mut Written<T>,
+        of_plan: fn(&mut GraphAttributes) -> &mut Written<T>,
+    ) {
+        match in_step {
+            true => self.say(|said| *of_step(said) = value),
+            false => *of_plan(&mut self.tree.head.attributes) = value,
+        }
+    }
+
     fn say(&mut self, change: impl FnOnce(&mut NodeAttributes)) {
         self.on_step(|step| change(&mut step.node.attributes));
     }
@@ -216,11 +243,10 @@ impl Reader<'_> {
             None => {
                 let near = nearest(&word, KINDS.iter().map(|(name, ..)| *name));
                 let list = KINDS.map(|(name, ..)| name).join(", ");
-                let help = near
-                    .map_or(format!("the types are {list}"), |near| format!("did you mean `{}`?", near.word));
                 let message = format!("`{}` is not a type of step", escape(&value.value));
-                let refused = Diagnostic::new(Code::P015, message).at(value.span, "").help(help);
-                self.report_value(Field::Kind, with_near(refused, value.span, near));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
+                let otherwise = format!("the types are {list}");
+                self.report_value(Field::Kind, refused.near(near, value.span, str::to_owned, otherwise));
             }
         }
     }
@@ -317,26 +343,12 @@ pub(super) fn place_work(node: &mut NodeTree) {
     let Some(contract) = &node.contract else { return };
     said.expect_exit = contract.exit_code.clone().into();
     let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
-    match kind.value {
-        // The command of a call, or of a decision, is no contract of somebody's work.
-        Kind::Call => said.tool_command = command.into(),
-        Kind::Decision => said.command = command.into(),
-        Kind::Start
-        | Kind::Task
-        | Kind::Human
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::SubPlan
-        | Kind::Exit => node.contracts.push(NamedContract { name: None, command }),
-    }
-}
-
-/// Attaches the known word that is near, safe where no other is as near.
-pub(super) fn with_near(diagnostic: Diagnostic, span: Span, near: Option<Nearest<'_>>) -> Diagnostic {
-    match near {
-        Some(near) => diagnostic.fix(span, near.word, near.is_only),
-        None => diagnostic,
+    // The command of a call, or of a decision, is no contract of somebody's work.
+    if kind.value == Kind::Call {
+        said.tool_command = command.into();
+    } else if kind.value == Kind::Decision {
+        said.command = command.into();
+    } else {
+        node.contracts.push(NamedContract { name: None, command });
     }
 }

@@ -9,7 +9,7 @@ use super::tree::{Workflow, reached};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::dot::NodeAttributes;
 use crate::syntax::written::Written;
-use crate::text::near::nearest;
+use crate::text::near::{ask_or_say, nearest};
 use crate::text::{Span, Spanned, escape};
 
 /// A condition.
@@ -137,11 +137,8 @@ fn doubt_of_clause(
             // That there is no such node is told elsewhere.
             let own = shape.named(shape.node(*shape.places.get(node.as_str())?));
             let message = format!("no outcome is called `{}`, so {own} never has it", escape(word));
-            let help = match meant_status(word) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("outcomes are {}", STATUS_WORDS.join(", ")),
-            };
-            Some(finding(message).help(help))
+            let outcomes = format!("outcomes are {}", STATUS_WORDS.join(", "));
+            Some(finding(message).help(ask_or_say(meant_status(word), outcomes)))
         }
         (Key::Variable(name) | Key::Context(name), _) => {
             let is_family =

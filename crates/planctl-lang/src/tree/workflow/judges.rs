@@ -3,6 +3,7 @@
 use super::tree::{Kind, NodeTree, is_confirmed};
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::{Facts, Judges};
+use crate::text::near::ask_or_say;
 use crate::text::{Span, escape};
 
 /// Holds the judges of a plan to the configuration.
@@ -78,13 +79,10 @@ fn lint_asked(step: &NodeTree, judge: Span, judges: &Judges, found: &mut Vec<Dia
     }
     let near = did_you_mean(&by.value, judges.names.iter().map(String::as_str));
     let shown = escape(&by.value);
-    let help = match near {
-        Some(near) => format!("did you mean `{}`?", escape(near)),
-        None => format!(
-            "`[judges] by = [\"{shown}\"]` in a planctl.toml that you trust lets it judge; it is the name of a model that answers, \
-             or of a role with an agent, and not of both"
-        ),
-    };
+    let otherwise = format!(
+        "`[judges] by = [\"{shown}\"]` in a planctl.toml that you trust lets it judge; it is the name of a model that answers, \
+         or of a role with an agent, and not of both"
+    );
     let message = format!("planctl.toml has no judge `{shown}`");
-    found.push(Diagnostic::new(Code::P124, message).at(by.span, "").help(help));
+    found.push(Diagnostic::new(Code::P124, message).at(by.span, "").help(ask_or_say(near, otherwise)));
 }

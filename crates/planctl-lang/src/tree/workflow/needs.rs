@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::tree::left_waiting;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::{PlanTree, StepTree, template_key, template_range};
@@ -113,25 +114,16 @@ impl KnownSteps {
 
 /// Returns steps that wait for one another in a circle, each before the one that it waits for.
 pub(crate) fn find_cycle(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
-    let mut left: Vec<usize> = waits.iter().map(Vec::len).collect();
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (at, others) in waits.iter().enumerate() {
         others.iter().for_each(|other| waiting[*other].push(at));
     }
-    let mut free: Vec<usize> = (0..waits.len()).filter(|at| left[*at] == 0).collect();
-    while let Some(done) = free.pop() {
-        for at in &waiting[done] {
-            left[*at] -= 1;
-            if left[*at] == 0 {
-                free.push(*at);
-            }
-        }
-    }
+    let left = left_waiting(&waiting);
     // Each that is left waits for another that is left, so a walk among them comes round.
-    let mut walk = vec![left.iter().position(|left| *left > 0)?];
+    let mut walk = vec![left.iter().position(|left| *left)?];
     loop {
         let last = *walk.last()?;
-        let next = waits[last].iter().copied().find(|next| left[*next] > 0)?;
+        let next = waits[last].iter().copied().find(|next| left[*next])?;
         if let Some(begin) = walk.iter().position(|at| *at == next) {
             let mut ring = walk.split_off(begin);
             let first = ring.iter().enumerate().min_by_key(|(_, at)| **at).map_or(0, |(place, _)| place);

@@ -1,10 +1,10 @@
 //! The plan that follows when a run is done: `then:` of a plan, whatever its language (H-50).
 
 use super::tree::Workflow;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::facts::{Facts, NextFact};
 use crate::text::escape;
-use crate::text::near::nearest;
+use crate::text::near::ask_or_say;
 
 /// Returns the name of the plan that follows, of which the lints want to know whether it is there.
 pub(crate) fn asked(workflow: &Workflow) -> Option<String> {
@@ -22,13 +22,9 @@ pub(crate) fn lint_there(workflow: &Workflow, facts: &Facts, found: &mut Vec<Dia
 
 /// Says that the plan that is to follow is not there; one of the others may be meant.
 pub fn missing_next(next: &str, others: &[String]) -> Diagnostic {
-    let help = match nearest(next, others.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{}`?", escape(near.word)),
-        None => {
-            "name a file of the workspace, a plan of its folder `plans`, or an entry of `planctl library ls`"
-                .to_owned()
-        }
-    };
+    let near = did_you_mean(next, others.iter().map(String::as_str));
+    let otherwise =
+        "name a file of the workspace, a plan of its folder `plans`, or an entry of `planctl library ls`";
     Diagnostic::new(Code::P216, format!("the plan `{}`, which is to follow, is not there", escape(next)))
-        .help(help)
+        .help(ask_or_say(near, otherwise))
 }

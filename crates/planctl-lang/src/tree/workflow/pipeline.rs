@@ -7,11 +7,11 @@ use planctl_engine::condition::{Clause, Condition, Key, Test};
 
 use super::tool_calls::with_command;
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::syntax::condition;
 use crate::syntax::dot::{EdgeAttributes, Pipeline, PipelineEdge, PipelineNode};
 use crate::syntax::source::Source;
-use crate::text::near::nearest;
+use crate::text::near::ask_or_say;
 use crate::text::{Span, Spanned, escape};
 
 /// The shapes that mean something, and what (section 1.3).
@@ -121,14 +121,12 @@ fn shape_kind(shape: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Kind {
     if let Some(kind) = known_shape(&shape.value) {
         return kind;
     }
-    let near = nearest(&shape.value, SHAPES.map(|(name, _)| name));
+    let near = did_you_mean(&shape.value, SHAPES.map(|(name, _)| name));
     let message =
         format!("the shape `{}` has no meaning, so the node is work for an agent", escape(&shape.value));
     let finding = Diagnostic::new(Code::P314, message).at(shape.span, "taken for `box`");
-    found.push(match near {
-        Some(near) => finding.help(format!("did you mean `{}`?", near.word)),
-        None => finding.help(format!("the shapes are {}", SHAPES.map(|(name, _)| name).join(", "))),
-    });
+    let shapes = format!("the shapes are {}", SHAPES.map(|(name, _)| name).join(", "));
+    found.push(finding.help(ask_or_say(near, shapes)));
     Kind::Task
 }
 
@@ -136,10 +134,8 @@ fn unknown_type(value: &Spanned<String>, found: &mut Vec<Diagnostic>) {
     let words = Kind::words();
     let message = format!("`{}` is not a known type of node", escape(&value.value));
     let finding = Diagnostic::new(Code::P314, message).at(value.span, "the shape decides");
-    found.push(match nearest(&value.value, words) {
-        Some(near) => finding.help(format!("did you mean `{}`?", near.word)),
-        None => finding.help(format!("the types are {}", words.join(", "))),
-    });
+    let types = format!("the types are {}", words.join(", "));
+    found.push(finding.help(ask_or_say(did_you_mean(&value.value, words), types)));
 }
 
 // Section 2.4: a hexagon that escalates, a node that only records the state; a diamond that works.

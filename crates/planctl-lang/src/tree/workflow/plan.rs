@@ -244,12 +244,8 @@ fn outcome(word: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Option<On> {
         let words = ["success", "fail", "retry", "exhaust", "always"];
         let message = format!("`{}` is not an outcome", escape(&word.value));
         let refused = Diagnostic::new(Code::P303, message).at(word.span, "");
-        found.push(match nearest(&word.value, words) {
-            Some(near) => {
-                refused.help(format!("did you mean `{}`?", near.word)).fix(word.span, near.word, near.is_only)
-            }
-            None => refused.help(format!("the outcomes are {}", words.join(", "))),
-        });
+        let otherwise = format!("the outcomes are {}", words.join(", "));
+        found.push(refused.near(nearest(&word.value, words), word.span, str::to_owned, otherwise));
     }
     known
 }

@@ -13,7 +13,7 @@ use crate::syntax::source::Source;
 use crate::syntax::written::Written;
 use crate::text::{Span, Spanned, yaml_text};
 use crate::tree::OnFail;
-use crate::tree::parse::parse;
+use crate::tree::parse::{kind_word, parse};
 
 /// A graph as a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,11 +99,10 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
 pub(crate) fn library_keys(library: &Library) -> String {
     let Library { id, domains, triggers, trigger_threshold, stale_after_turns, then } = library;
     let list = |list: &[Spanned<String>]| {
-        let entries: Vec<String> = list.iter().map(|entry| yaml_text(&one_line(&entry.value, ""))).collect();
+        let entries: Vec<String> = list.iter().map(|entry| yaml_text(&entry.value)).collect();
         (!entries.is_empty()).then(|| format!("[{}]", entries.join(", ")))
     };
-    let text =
-        |text: &Option<Spanned<String>>| text.as_ref().map(|text| yaml_text(&one_line(&text.value, "")));
+    let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| yaml_text(&text.value));
     let number = |number: &Option<Spanned<u32>>| number.as_ref().map(|number| number.value.to_string());
     let keys = [
         ("library", text(id)),
@@ -144,19 +143,10 @@ impl<'w> Numbers<'w> {
             return Some(number.clone());
         }
         let node = workflow.nodes.iter().find(|node| node.id.value == name)?;
-        match node.kind.value {
-            Kind::Start => Some("start".to_owned()),
-            Kind::Exit if node.is_failed_exit() => Some("failed".to_owned()),
-            Kind::Exit => Some("done".to_owned()),
-            Kind::Task
-            | Kind::Decision
-            | Kind::Human
-            | Kind::Call
-            | Kind::Checkpoint
-            | Kind::Fork
-            | Kind::Join
-            | Kind::Escalate
-            | Kind::SubPlan => None,
+        let end = if node.is_failed_exit() { "failed" } else { "done" };
+        match node.kind.value == Kind::Start {
+            true => Some("start".to_owned()),
+            false => (node.kind.value == Kind::Exit).then(|| end.to_owned()),
         }
     }
 
@@ -255,25 +245,11 @@ fn step(
 
 /// Returns the type of a step, where it is not the usual one.
 fn type_word(node: &NodeTree) -> Option<&'static str> {
-    let kind = node.kind.value;
-    match kind {
-        Kind::Task => match node.attributes.work.value() {
-            Some(WorkKind::Review) => Some("review"),
-            // A reviewer's work is a review where nothing else is said.
-            Some(WorkKind::Code) => node.attributes.target.is_said().then_some("code"),
-            None => None,
-        },
-        Kind::SubPlan => Some("sub-plan"),
-        Kind::Start
-        | Kind::Decision
-        | Kind::Human
-        | Kind::Call
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::Exit => Some(kind.as_str()),
-    }
+    let work = node.attributes.work.value().copied();
+    // A reviewer's work is a review where nothing else is said.
+    let is_usual = node.kind.value == Kind::Task
+        && work.is_none_or(|work| work == WorkKind::Code && !node.attributes.target.is_said());
+    (!is_usual).then(|| kind_word(node.kind.value, work.unwrap_or(WorkKind::Code)))
 }
 
 /// Writes what a sub-plan carries out; a plan in markdown has no such settings for all of its sub-plans.
@@ -569,6 +545,6 @@ fn quoted(label: &str) -> String {
 }
 
 fn one_line(text: &str, otherwise: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = crate::text::one_line(text);
     if line.is_empty() { otherwise.to_owned() } else { line }
 }

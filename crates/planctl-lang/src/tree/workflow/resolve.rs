@@ -111,20 +111,15 @@ fn prompt(source: &Source, workflow: &Workflow, node: &NodeTree) -> Spanned<Stri
 /// Returns what the harness runs at a node: the contracts of a task, one after the other, or the one command.
 fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
     let expected = node.attributes.expect_exit.value().copied().unwrap_or(0);
-    let commands: Vec<Spanned<String>> = match node.kind.value {
-        Kind::Task => {
-            node.contracts.iter().filter(|own| !own.is_none()).map(|own| own.command.clone()).collect()
-        }
-        Kind::Call => node.attributes.tool_command.text().cloned().into_iter().collect(),
-        Kind::Decision => node.attributes.command.text().cloned().into_iter().collect(),
-        Kind::Start
-        | Kind::Human
-        | Kind::Checkpoint
-        | Kind::Fork
-        | Kind::Join
-        | Kind::Escalate
-        | Kind::SubPlan
-        | Kind::Exit => return None,
+    let said = &node.attributes;
+    let commands: Vec<Spanned<String>> = if node.kind.value == Kind::Task {
+        node.contracts.iter().filter(|own| !own.is_none()).map(|own| own.command.clone()).collect()
+    } else if node.kind.value == Kind::Call {
+        said.tool_command.text().cloned().into_iter().collect()
+    } else if node.kind.value == Kind::Decision {
+        said.command.text().cloned().into_iter().collect()
+    } else {
+        return None;
     };
     // The exit code of the last one decides, so a file is looked for before the contracts that may expect another.
     let checked = checked_file(node).filter(|_| node.kind.value == Kind::Task);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tree::{Kind, NodeTree, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{Facts, SubPlanFact};
-use crate::text::near::Existing;
+use crate::text::near::{Existing, ask_or_say};
 use crate::text::{Spanned, escape};
 
 /// Returns the file of the plan that a sub-plan carries out; nothing where none is named.
@@ -36,11 +36,8 @@ pub(crate) fn lint_there(workflow: &Workflow, facts: &Facts, found: &mut Vec<Dia
             Some(SubPlanFact::Missing) => {
                 let around = || Existing::read(facts.existing_around.iter().map(String::as_str));
                 let near = existing.get_or_insert_with(around).near(&said.value);
-                let help = match near.first() {
-                    Some(near) => format!("did you mean `{}`?", escape(near)),
-                    None => "write it first, or mend its path: it is kept when a run of this plan begins"
-                        .to_owned(),
-                };
+                let otherwise = "write it first, or mend its path: it is kept when a run of this plan begins";
+                let help = ask_or_say(near.first().copied(), otherwise);
                 Diagnostic::new(Code::P214, format!("the plan `{shown}` is not there")).help(help)
             }
             Some(SubPlanFact::Refused { why }) => {

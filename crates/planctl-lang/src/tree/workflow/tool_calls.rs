@@ -8,6 +8,7 @@ use crate::facts::Facts;
 use crate::syntax::dot::NodeAttributes;
 use crate::syntax::source::Source;
 use crate::syntax::written::{Text, Written};
+use crate::text::near::ask_or_say;
 use crate::text::{Span, Spanned, escape};
 use crate::tools::{ToolUse, coerced, is_name, misfits};
 
@@ -183,8 +184,7 @@ const EARLIER: &str = "refer to a step that comes before this one";
 fn check_is_before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (String, String)> {
     let Some(other) = workflow.nodes.iter().find(|other| other.id.value == name) else {
         let near = did_you_mean(name, workflow.nodes.iter().map(|node| node.id.value.as_str()));
-        let help = near.map_or(EARLIER.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
-        return Err((format!("there is no step `{}`", escape(name)), help));
+        return Err((format!("there is no step `{}`", escape(name)), ask_or_say(near, EARLIER)));
     };
     let gives =
         matches!(other.kind.value, Kind::Call | Kind::Human | Kind::Task | Kind::Decision | Kind::SubPlan);
@@ -213,20 +213,15 @@ fn served(
     let Some(servers) = &facts.servers else { return };
     let Some(list) = servers.get(&used.server) else {
         let near = did_you_mean(&used.server, servers.keys().map(String::as_str));
-        let help = match near {
-            Some(near) => format!("did you mean `{}`?", escape(near)),
-            None => format!("add `[servers.{}]` to planctl.toml, and trust it", escape(&used.server)),
-        };
+        let otherwise = format!("add `[servers.{}]` to planctl.toml, and trust it", escape(&used.server));
+        let help = ask_or_say(near, otherwise);
         return report(at, format!("planctl.toml has no server `{}`", escape(&used.server)), help);
     };
     // A server that was never asked is asked when the step runs.
     let Some(list) = list else { return };
     let Some(tool) = list.tool(&used.tool) else {
         let near = did_you_mean(&used.tool, list.tools.iter().map(|tool| tool.name.as_str()));
-        let help = match near {
-            Some(near) => format!("did you mean `{}`?", escape(near)),
-            None => format!("`planctl tool ls {}` lists them", escape(&used.server)),
-        };
+        let help = ask_or_say(near, format!("`planctl tool ls {}` lists them", escape(&used.server)));
         let message = format!("the server `{}` has no tool `{}`", escape(&used.server), escape(&used.tool));
         return report(at, message, help);
     };

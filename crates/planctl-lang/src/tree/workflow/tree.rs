@@ -576,6 +576,23 @@ pub(crate) fn reached<N: IntoIterator<Item = usize>>(
     })
 }
 
+/// Says which nodes are left when those that wait for no other are taken away, again and again: the nodes of circles, and all
+/// that wait for these. For each node there are the ones that wait for it.
+pub(crate) fn left_waiting(waiting: &[Vec<usize>]) -> Vec<bool> {
+    let mut waits = vec![0_usize; waiting.len()];
+    waiting.iter().flatten().for_each(|at| waits[*at] += 1);
+    let mut free: Vec<usize> = (0..waits.len()).filter(|at| waits[*at] == 0).collect();
+    while let Some(done) = free.pop() {
+        for at in &waiting[done] {
+            waits[*at] -= 1;
+            if waits[*at] == 0 {
+                free.push(*at);
+            }
+        }
+    }
+    waits.into_iter().map(|left| left > 0).collect()
+}
+
 /// Says of each of so many nodes whether it is one of these.
 pub(crate) fn node_flags(count: usize, nodes: impl IntoIterator<Item = usize>) -> Vec<bool> {
     let mut marks = vec![false; count];

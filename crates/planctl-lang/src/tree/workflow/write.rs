@@ -67,18 +67,12 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut say = |key: &str, value: &str| pairs.push((key.to_owned(), value.to_owned()));
     let kind = node.kind.value;
-    let drawn = match kind {
-        Kind::Escalate => Kind::Human,
-        Kind::Checkpoint => Kind::Task,
-        Kind::Start
-        | Kind::Task
-        | Kind::Decision
-        | Kind::Human
-        | Kind::Call
-        | Kind::Fork
-        | Kind::Join
-        | Kind::SubPlan
-        | Kind::Exit => kind,
+    let drawn = if kind == Kind::Escalate {
+        Kind::Human
+    } else if kind == Kind::Checkpoint {
+        Kind::Task
+    } else {
+        kind
     };
     if let Some((shape, _)) = SHAPES.iter().find(|(_, of)| *of == drawn) {
         say("shape", shape);
@@ -418,6 +412,5 @@ fn stage_words(stage: &Stage) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let line: Vec<&str> = text.split_whitespace().collect();
-    crate::text::characters::printable(&line.join(" "))
+    crate::text::characters::printable(&crate::text::one_line(text))
 }

@@ -8,7 +8,7 @@ use planctl_api::wire::{GuardList, GuardView, RunState};
 use planctl_api::words::GUARD_TITLE;
 use planctl_config::Agent;
 use planctl_glob::Glob;
-use planctl_lang::NamedFiles;
+use planctl_lang::{NamedFiles, draft_frontmatter};
 
 use super::hook::{Hook, open_client};
 use super::hooks::Reply;
@@ -140,11 +140,11 @@ async fn approve(context: &Context, plan: &Path, number: u32) -> Result<Vec<Stri
 /// The plan of a guard.
 fn text_of(command: &str, owner: &str, work: &[String]) -> String {
     let title = format!("{GUARD_TITLE}{}", command.lines().next().unwrap_or_default());
-    let owner = owner.replace(['\n', '"'], " ");
+    let head = draft_frontmatter(owner);
     let changes: String = work.iter().map(|path| format!("\n- {path}")).collect();
     let changes = if work.is_empty() { " none" } else { changes.as_str() };
     format!(
-        "---\ntype: plan\nstatus: draft\nowner: \"{owner}\"\n---\n\n# {title}\n\n## Steps\n\n### 1. The guard \
+        "{head}\n# {title}\n\n## Steps\n\n### 1. The guard \
          holds\n\n**target:** session\n\n**task:**\nThe work is not done while the contract below fails. Find out why it \
          fails, and mend the cause; do not weaken the check.\n\n**changes:**{changes}\n**guard:** yes\n\n**contract:**\n```shell\n{command}\n```\nexit_code == \
          0\n**on_fail:** retry({RETRIES}), then escalate\n"
