@@ -61,20 +61,6 @@ struct Socket {
 }
 
 impl Connection {
-    /// Says whether a process has the calling end that a worker or a contract started; reads files of every process.
-    ///
-    /// Of an end on another machine or in another network, as in a container, and of one that another user's process has,
-    /// nothing is known, and the answer is no. One whose process is gone, or can't be found though it is of this user, was a
-    /// worker's: a person waits for the answer.
-    pub fn is_of_worker(&self) -> bool {
-        self.is_of(is_inside_worker)
-    }
-
-    /// Says the same of the agent of a held session.
-    pub fn is_of_session(&self, state_dir: &Path) -> bool {
-        self.is_of(|process| is_inside_session(process, state_dir))
-    }
-
     /// Says whether this process's own user has the calling end, or root.
     pub fn is_of_own_user(&self) -> bool {
         let own = rustix::process::geteuid().as_raw();
@@ -82,7 +68,12 @@ impl Connection {
             .is_some_and(|socket| socket.inode != 0 && (socket.user == own || socket.user == 0))
     }
 
-    fn is_of(&self, is_inside: impl Fn(i32) -> bool) -> bool {
+    /// Says whether a process has the calling end that is inside of something, such as a worker; reads files of every process.
+    ///
+    /// Of an end on another machine or in another network, as in a container, and of one that another user's process has,
+    /// nothing is known, and the answer is no. One whose process is gone, or can't be found though it is of this user, was a
+    /// worker's: a person waits for the answer.
+    pub fn is_of(&self, is_inside: impl Fn(i32) -> bool) -> bool {
         let Some(socket) = self.calling_socket() else {
             let (from, to) = (self.from.ip().to_canonical(), self.to.ip().to_canonical());
             return from.is_loopback() || from == to;
@@ -265,14 +256,14 @@ mod tests {
             let socket = connection.calling_socket().unwrap();
             assert_eq!(socket.user, rustix::process::geteuid().as_raw(), "{here}");
             assert_eq!(holders(socket.inode), [i32::try_from(std::process::id()).unwrap()], "{here}");
-            assert!(!connection.is_of_worker(), "{here}");
+            assert!(!connection.is_of(is_inside_worker), "{here}");
             assert!(connection.is_of_own_user(), "{here}");
             drop(caller);
-            assert!(connection.is_of_worker(), "{here}: nobody waits for the answer");
+            assert!(connection.is_of(is_inside_worker), "{here}: nobody waits for the answer");
         }
         let far = |text: &str| text.parse().unwrap();
         let other = Connection { from: far("192.0.2.7:4000"), to: far("192.0.2.1:7420") };
-        assert!(!other.is_of_worker(), "of another machine nothing is known");
+        assert!(!other.is_of(is_inside_worker), "of another machine nothing is known");
         assert!(!other.is_of_own_user(), "nor that it is of this user");
     }
 }

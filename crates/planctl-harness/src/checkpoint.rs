@@ -133,7 +133,9 @@ impl Checkpoints {
         })?;
         if !is_made {
             let folder = self.kept.as_os_str().to_owned();
-            let init = [OsString::from("init"), "--quiet".into(), "--bare".into(), folder];
+            // Nobody reads the samples of hooks that the usual template has.
+            let init = ["init", "--quiet", "--bare", "--template="].map(OsString::from);
+            let init = init.into_iter().chain([folder]);
             Git::without_repository(&self.spawner, workspace)?.call_checked(init).await?;
         }
         blocking_in_place(|| self.borrow_objects(workspace))

@@ -15,7 +15,7 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{
     Failure, Resource, StoreError, classify, ends_the_session, is_of_tls, lacked_resource,
@@ -66,16 +66,30 @@ pub(crate) struct Shortage {
     pub(crate) words: String,
 }
 
-/// The time that callers have waited since a connection was opened, and the time after which another one is.
-#[derive(Default)]
+/// The time that callers have waited since one of them began to open a connection, and the time after which another one does.
 struct WaitTally {
+    since: Instant,
     waited: Duration,
     waits_at_most: Duration,
 }
 
 impl WaitTally {
-    fn rest(&self) -> Duration {
-        self.waits_at_most.saturating_sub(self.waited)
+    fn begin(waits_at_most: Duration) -> WaitTally {
+        WaitTally { since: Instant::now(), waited: Duration::ZERO, waits_at_most }
+    }
+
+    /// Returns how long a caller waits; `None` where it is the one who opens a connection, for which the others wait then.
+    fn rest(&mut self) -> Option<Duration> {
+        let rest = self.waits_at_most.saturating_sub(self.waited);
+        if rest.is_zero() {
+            *self = WaitTally::begin(self.waits_at_most);
+            return None;
+        }
+        Some(rest)
+    }
+
+    fn add(&mut self, began: Instant) {
+        self.waited += self.since.max(began).elapsed();
     }
 }
 
@@ -95,7 +109,7 @@ impl Connections {
             settings,
             idle: Mutex::default(),
             returned: Notify::new(),
-            waiting: Mutex::default(),
+            waiting: Mutex::new(WaitTally::begin(Duration::ZERO)),
             permits,
             acquired: AtomicU64::new(0),
             shortage: Mutex::default(),
@@ -178,18 +192,16 @@ impl Connections {
 
     /// Returns an idle connection; `None` where none comes back before another one is worth its cost.
     async fn wait_for_idle(&self) -> Option<PgConnection> {
-        let idle = lock(&self.idle).pop();
-        if idle.is_some() || !self.is_shared() {
-            return idle;
+        loop {
+            let idle = lock(&self.idle).pop();
+            if idle.is_some() || !self.is_shared() {
+                return idle;
+            }
+            let rest = lock(&self.waiting).rest()?;
+            let began = Instant::now();
+            timeout(rest, self.returned.notified()).await.ok();
+            lock(&self.waiting).add(began);
         }
-        let began = Instant::now();
-        let deadline = began + lock(&self.waiting).rest();
-        let mut idle = None;
-        while idle.is_none() && timeout_at(deadline, self.returned.notified()).await.is_ok() {
-            idle = lock(&self.idle).pop();
-        }
-        lock(&self.waiting).waited += began.elapsed();
-        idle
     }
 
     /// Says whether others than the caller have acquired a connection.
@@ -231,7 +243,7 @@ impl Connections {
             return Err(Opening::TooOld(text));
         }
         let waits_at_most = (began.elapsed() * COST_OF_OPENING).min(WAITS_AT_MOST);
-        *lock(&self.waiting) = WaitTally { waited: Duration::ZERO, waits_at_most };
+        *lock(&self.waiting) = WaitTally::begin(waits_at_most);
         Ok(connection)
     }
 

@@ -89,10 +89,7 @@ impl TestCluster {
                 .chain(HASTY)
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect();
-            let test = TestCluster::attach(options, None);
-            apart(test.drop_stale_databases())
-                .unwrap_or_else(|error| panic!("could not tidy the test cluster: {error}"));
-            test
+            TestCluster::attach(options, None)
         })
     }
 
@@ -182,6 +179,7 @@ impl TestCluster {
         M: AsyncFnOnce(PgConnectOptions) -> Result<(), Box<dyn Error + Send + Sync>>,
     {
         let mut admin = PgConnection::connect_with(&self.admin_options()).await?;
+        drop_stale_databases(&mut admin).await?;
         if !is_complete(&mut admin, template).await? {
             // Released with the connection, also when `migrate` fails or this process dies.
             sqlx::query("select pg_advisory_lock(hashtext($1))").bind(template).execute(&mut admin).await?;
@@ -197,21 +195,6 @@ impl TestCluster {
         run(&mut admin, format!("create database {name} template {template} {by_files}")).await?;
         admin.close().await?;
         Ok(())
-    }
-
-    async fn drop_stale_databases(&self) -> Result<(), sqlx::Error> {
-        let mut admin = PgConnection::connect_with(&self.admin_options()).await?;
-        let names: Vec<String> =
-            sqlx::query_scalar("select datname::text from pg_database where datname ~ '^t_[0-9]+_[0-9]+$'")
-                .fetch_all(&mut admin)
-                .await?;
-        for name in names {
-            let alive = name.split('_').nth(1).is_some_and(|pid| Path::new("/proc").join(pid).exists());
-            if !alive {
-                run(&mut admin, format!("drop database if exists {name} with (force)")).await?;
-            }
-        }
-        admin.close().await
     }
 
     fn admin_options(&self) -> PgConnectOptions {
@@ -305,6 +288,21 @@ impl Drop for TestDatabase {
             tracing::debug!(%error, database = %self.name, "could not drop a test's database");
         }
     }
+}
+
+/// Drops the databases of test processes that are over.
+async fn drop_stale_databases(admin: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let names: Vec<String> =
+        sqlx::query_scalar("select datname::text from pg_database where datname ~ '^t_[0-9]+_[0-9]+$'")
+            .fetch_all(&mut *admin)
+            .await?;
+    for name in names {
+        let alive = name.split('_').nth(1).is_some_and(|pid| Path::new("/proc").join(pid).exists());
+        if !alive {
+            run(admin, format!("drop database if exists {name} with (force)")).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn is_complete(admin: &mut PgConnection, template: &str) -> Result<bool, sqlx::Error> {

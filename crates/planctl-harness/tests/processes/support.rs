@@ -94,6 +94,7 @@ pub fn eventually(what: &str, within: Duration, mut holds: impl FnMut() -> bool)
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = std::process::Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(["-c", "maintenance.auto=false"])
         .args(["-c", "protocol.file.allow=always"])
         .args(arguments)
         .current_dir(folder)

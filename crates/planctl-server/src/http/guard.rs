@@ -11,7 +11,7 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request};
 use axum::response::{IntoResponse, Response};
 use planctl_engine::Actor;
-use planctl_harness::Connection;
+use planctl_harness::{Connection, is_inside_session, is_inside_worker};
 use planctl_store::{Begun, RequestKey, Store, TokenRow, TokenScope};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -435,7 +435,9 @@ pub(super) async fn refuse_agents(api: &ApiState, peer: Peer, is_of_sessions: bo
         Peer::Network(connection) => {
             let state_dir = api.server_node().state_dir().to_owned();
             let asked = tokio::task::spawn_blocking(move || {
-                connection.is_of_worker() || !is_of_sessions && connection.is_of_session(&state_dir)
+                connection.is_of(|process| {
+                    is_inside_worker(process) || !is_of_sessions && is_inside_session(process, &state_dir)
+                })
             });
             asked.await.map_err(|error| Problem::new(Code::Defect, error.to_string()))?
         }

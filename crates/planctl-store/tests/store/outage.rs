@@ -300,3 +300,35 @@ async fn b6_the_sessions_of_the_store_are_never_ended_for_standing_idle() {
     let limit: String = sqlx::query_scalar("select value from did").fetch_one(&mut aside).await.unwrap();
     assert_eq!(limit, "0");
 }
+
+/// A session costs the server a process, so each who waits has the one that is opened first, and not one of its own.
+#[tokio::test]
+async fn of_eight_who_find_no_session_at_once_not_each_opens_one() {
+    let world = world(1).await;
+    let settings = Settings { application_name: "crowd".to_owned(), ..Settings::default() };
+    let store = Store::connect(world.database.connect_options(), settings).await.unwrap();
+    let mut aside = world.aside().await;
+    aside.execute("begin; lock table workers in access exclusive mode").await.unwrap();
+    // It has the one session until the lock is released.
+    let first = tokio::spawn({
+        let store = store.clone();
+        async move { store.is_paused("nobody").await }
+    });
+    let mut looking = world.aside().await;
+    let mut count = async |and: &str| -> i64 {
+        let sessions = "select count(*) from pg_stat_activity where application_name = 'crowd' and datname = current_database()";
+        let counted = sqlx::query_scalar(sqlx::AssertSqlSafe(format!("{sessions}{and}")));
+        counted.fetch_one(&mut looking).await.unwrap()
+    };
+    await_that(async || count(" and wait_event_type = 'Lock'").await == 1).await;
+    let mut others = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let store = store.clone();
+        others.spawn(async move { store.newest_notes("news", 1, 1).await.unwrap().len() });
+    }
+    assert_eq!(others.join_all().await, [0; 8]);
+    let sessions = count("").await;
+    assert!(sessions < 6, "{sessions} sessions for nine callers");
+    aside.execute("rollback").await.unwrap();
+    assert!(!first.await.unwrap().unwrap());
+}

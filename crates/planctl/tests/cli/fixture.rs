@@ -271,6 +271,7 @@ impl From<Output> for Said {
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"])
+        .args(["-c", "maintenance.auto=false"])
         .args(arguments)
         .current_dir(folder)
         .env_clear()

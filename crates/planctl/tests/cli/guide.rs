@@ -1286,7 +1286,7 @@ fn a_34_the_agent_of_a_held_session_decides_nothing_on_a_port_either_although_it
 
 /// Honest sessions: each passes, and is sent back only where the work is not done yet.
 #[test]
-fn none_of_60_honest_sessions_is_blocked_although_its_work_is_done() {
+fn none_of_30_honest_sessions_is_blocked_although_its_work_is_done() {
     let writes: [&[Does]; 6] = [
         &[Writes("one.txt", "one\n")],
         &[Runs("echo one > one.txt")],
@@ -1298,14 +1298,13 @@ fn none_of_60_honest_sessions_is_blocked_although_its_work_is_done() {
     let words = ["done", "", "I wrote one.txt.", "Fertig.", "one.txt ✔"];
     let second: [Does; 2] = [Writes("two.txt", "two\n"), Runs("echo two > two.txt")];
     let mut scripts = Vec::new();
+    // Each way to write with each word; the second step takes turns.
     for write in writes {
         for word in words {
-            for two in second {
-                scripts.push([write, &[Says(word), two, Says(word)]].concat());
-            }
+            scripts.push([write, &[Says(word), second[scripts.len() % 2], Says(word)]].concat());
         }
     }
-    assert_eq!(scripts.len(), 60);
+    assert_eq!(scripts.len(), 30);
     for scripts in scripts.chunks(12) {
         std::thread::scope(|scope| {
             for script in scripts {
