@@ -89,6 +89,23 @@ fn branches_in_worktrees_begin_with_the_workspace_and_are_merged_into_it() {
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
 }
 
+/// `/tmp` and the home lie on different ones on many machines. Git can't move what it wrote from one to another.
+#[test]
+fn a_workspace_on_another_file_system_than_planctls_state_is_judged_and_joined_alike() {
+    let fixture = repository();
+    let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+    let device = |path: &Path| std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(path).unwrap());
+    assert_ne!(device(elsewhere.path()), device(&fixture.path("")), "the tests' folder is not on /dev/shm");
+    fixture.write("plan.dot", &APART.replace("test -s base.txt", "git log -1 --format=%s | grep -q base"));
+    git(&fixture.path(""), &["commit", "--quiet", "-a", "-m", "plan"]);
+    let work = format!(
+        "{WORK}; if [ $PLANCTL_STEP = 1 ]; then git add base.txt; git -c user.name=a -c user.email=a@a commit --quiet -m base; fi"
+    );
+    let said = fixture.command(&run(&work)).env("PLANCTL_STATE_DIR", elsewhere.path()).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    assert_eq!(fixture.read("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
+}
+
 #[test]
 fn branches_that_do_not_fit_are_an_escalation_that_shows_the_hunks_and_where_to_mend_them() {
     let fixture = repository();

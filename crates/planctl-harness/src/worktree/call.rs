@@ -278,10 +278,43 @@ impl<'a> Git<'a> {
         arguments: impl IntoIterator<Item = A>,
         input: Input,
     ) -> Result<Called, WorktreeError> {
+        self.call_in(self.environment.clone(), arguments, input).await
+    }
+
+    /// Calls git with an input, and has it write objects and packs into a folder of planctl's own, from which it reads the
+    /// repository's, too. Git writes a pack among the objects and moves it to its place then, which it can't do from one file
+    /// system to another.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Git::call`], and of the disk.
+    pub(super) async fn call_with_own_objects<A: Into<OsString>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        input: Input,
+    ) -> Result<Called, WorktreeError> {
+        let objects = self.private.path().join("objects");
+        let repositorys = self.private.path().join("git/objects").into_os_string().into_vec();
+        blocking_in_place(|| {
+            std::fs::create_dir_all(objects.join("info"))?;
+            std::fs::write(objects.join("info/alternates"), [&repositorys[..], b"\n"].concat())
+        })
+        .map_err(|source| WorktreeError::Io { what: "prepare git".to_owned(), source })?;
+        let mut environment = self.environment.clone();
+        set(&mut environment, "GIT_OBJECT_DIRECTORY".into(), objects.into());
+        self.call_in(environment, arguments, input).await
+    }
+
+    async fn call_in<A: Into<OsString>>(
+        &self,
+        environment: Vec<(OsString, OsString)>,
+        arguments: impl IntoIterator<Item = A>,
+        input: Input,
+    ) -> Result<Called, WorktreeError> {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let what = format!("git {}", subcommand(&arguments, 1));
         let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), self.folder);
-        command.environment.clone_from(&self.environment);
+        command.environment = environment;
         command.input = input;
         command.deadline = Some(DEADLINE);
         command.grace_if_abandoned = GRACE_IF_ABANDONED;

@@ -164,7 +164,7 @@ async fn are_true(git: &Git<'_>, objects: &[&String]) -> Result<bool, WorktreeEr
     let place = git.private_path().join("verified");
     let words = ["pack-objects", "--quiet", "--window=0"].map(std::ffi::OsString::from);
     let words = words.into_iter().chain([place.clone().into_os_string()]);
-    let packed = git.call_with(words, Input::Bytes(input.into_bytes())).await?;
+    let packed = git.call_with_own_objects(words, Input::Bytes(input.into_bytes())).await?;
     // Where an object can't be read at all, or is of no type.
     if packed.status != 0 {
         return Ok(false);
