@@ -5,6 +5,7 @@
 
 mod drafts;
 mod following;
+mod messages;
 mod opening;
 mod workers;
 
@@ -14,15 +15,14 @@ use std::time::Duration;
 use planctl_api::Problem;
 use planctl_api::wire::calls::{
     AcceptedView, AcknowledgeCall, AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall,
-    NoteCall, Nothing, PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start,
-    StartCall, StartedView, TurnCall,
+    PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall,
+    StartedView, TurnCall,
 };
-use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::{
     AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
     DatabaseView, Decided, EventLine, FollowUpView, KeptRevision, LibraryRuns, LogView, OutputView,
     PlanDecisionView, PlanDiffView, PromptList, RevisionList, RunList, RunView, SaluteView, SessionView,
-    TopicList, TopicView, TraversalView, WhyView,
+    TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::{Answer, RunId};
@@ -409,61 +409,6 @@ impl Client {
         self.api.get("/v1/library/runs", &[("workspace", self.workspace.as_str())]).await
     }
 
-    /// Lists the channels of this workspace.
-    pub async fn channels(&self) -> Result<ChannelList, Failure> {
-        self.api.get("/v1/channels", &[("workspace", self.workspace.as_str())]).await
-    }
-
-    /// Sends a test message on one channel of this workspace, or on all.
-    pub async fn test_channels(&self, channel: Option<String>) -> Result<ChannelTests, Failure> {
-        let call = ChannelTestCall { workspace: (&self.workspace).into(), channel };
-        self.api.post("/v1/channels/test", &[], &call).await
-    }
-
-    /// Lists deliveries of this workspace, the newest first: at most so many.
-    pub async fn deliveries(&self, is_failed: bool, limit: u16) -> Result<DeliveryList, Failure> {
-        let limit = limit.to_string();
-        let query = [
-            ("workspace", self.workspace.as_str()),
-            ("failed", if is_failed { "true" } else { "false" }),
-            ("limit", limit.as_str()),
-        ];
-        self.api.get("/v1/deliveries", &query).await
-    }
-
-    /// Has a message delivered once more.
-    pub async fn replay(&self, delivery: u64) -> Result<DeliveryView, Failure> {
-        self.api.post(&format!("/v1/deliveries/{delivery}/replay"), &[], &Nothing {}).await
-    }
-
-    /// Adds a note to a topic.
-    pub async fn post_note(&self, topic: &str, text: &str) -> Result<TopicView, Failure> {
-        self.api.post(&topic_path(topic), &[], &NoteCall { text: text.to_owned() }).await
-    }
-
-    /// Returns all topics.
-    pub async fn topics(&self) -> Result<TopicList, Failure> {
-        self.api.get_all_pages("/v1/topics", &[]).await
-    }
-
-    /// Returns at most so many notes of a topic after number `since`.
-    pub async fn topic(&self, topic: &str, since: u64, limit: usize) -> Result<TopicView, Failure> {
-        let (since, limit) = (since.to_string(), limit.to_string());
-        let query = [("since", since.as_str()), ("limit", limit.as_str())];
-        self.api.get(&topic_path(topic), &query).await
-    }
-
-    /// Draws what is to be said about a plan's topics, which verification without a database can't know.
-    pub async fn topic_findings(&self, checked: &Checked) -> Result<String, Failure> {
-        if !names_topics(checked) {
-            return Ok(String::new());
-        }
-        let topics: Vec<String> = self.topics().await?.topics.into_iter().map(|topic| topic.topic).collect();
-        let (source, workflow) = (&checked.source, &checked.verification.workflow);
-        let found = planctl_lang::unknown_topics(source, workflow, &topics, &self.config.verify);
-        Ok(found.iter().map(|finding| finding.render(source, true) + "\n").collect())
-    }
-
     /// Returns how the database is.
     pub async fn database(&self) -> Result<DatabaseView, Failure> {
         self.api.get("/v1/database", &[]).await
@@ -548,16 +493,6 @@ fn attempt_query(step: Option<u32>, attempt: Option<u16>) -> Vec<(&'static str, 
     let given =
         [("step", step.map(|step| step.to_string())), ("attempt", attempt.map(|one| one.to_string()))];
     given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-}
-
-fn topic_path(topic: &str) -> String {
-    format!("/v1/topics/{}", api::path_segment(topic))
-}
-
-fn names_topics(checked: &Checked) -> bool {
-    let steps = checked.verification.workflow.steps();
-    let mut subscriptions = steps.iter().flat_map(|step| step.attributes.subscriptions.entries());
-    subscriptions.any(|subscription| matches!(subscription.value, planctl_engine::Subscription::Topic { .. }))
 }
 
 /// Returns the handle of a run by its id.

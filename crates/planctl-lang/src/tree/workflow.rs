@@ -19,6 +19,7 @@ pub(crate) mod sub_plans;
 mod tool_calls;
 mod tree;
 mod types;
+mod walks;
 mod write;
 
 pub(crate) use judges::lint_there as lint_judges;
@@ -35,8 +36,9 @@ pub(crate) use pipeline::{on_named, read_condition, say_condition};
 pub(crate) use plan::{Mention, flow_edges, mentions, nodes as nodes_of_plan, workflow as of_tree};
 pub(crate) use resolve::{number_steps, resolve};
 pub(crate) use tool_calls::{ToolFields, lint_there as lint_tool_calls, with_command};
-pub(crate) use tree::{is_confirmed, left_waiting, node_flags, nodes_before, reached};
+pub(crate) use tree::is_confirmed;
 pub(crate) use types::serve;
+pub(crate) use walks::{left_waiting, node_flags, nodes_before, reached};
 pub(crate) use write::{dot_names, dot_node, node_json as json_node};
 
 pub use crate::syntax::dot::{EdgeAttributes, GraphAttributes, NodeAttributes};

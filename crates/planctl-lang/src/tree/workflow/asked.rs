@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use planctl_engine::condition::{Clause, Condition, Key, STATUS_WORDS, StepField, Test};
 
 use super::lint::{OF_A_KIND_MAX, Shape};
-use super::tree::{Workflow, reached};
+use super::tree::Workflow;
+use super::walks::reached;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::dot::NodeAttributes;
 use crate::syntax::written::Written;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use planctl_engine::JoinPolicy;
 
-use super::tree::{EdgeTree, Kind, NodeTree, Workflow, node_flags, nodes_before, reached};
+use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use super::walks::{node_flags, nodes_before, reached};
 use super::{asked, folders};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Language;

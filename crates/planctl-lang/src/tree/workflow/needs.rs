@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tree::left_waiting;
+use super::walks::left_waiting;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, Spanned, escape};
 use crate::tree::{PlanTree, StepTree, template_key, template_range};

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::tree::{Kind, NodeTree, Workflow, reached};
+use super::tree::{Kind, NodeTree, Workflow};
+use super::walks::reached;
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::facts::Facts;
 use crate::syntax::dot::NodeAttributes;
