@@ -210,13 +210,22 @@ async fn cancel(context: &Context, noted: &Noted) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// Cancels the run of an ask, which ends it for good whatever the ask is about.
+/// Cancels the run of an ask, which ends it for good whatever the ask is about; refused once the ask is answered, as its run goes on.
 pub async fn cancel_run_of_ask(
     client: &Client,
     ask: &AskView,
     note: Option<&str>,
 ) -> Result<Decided, Failure> {
-    client.cancel(client::run_of(ask)?, note).await
+    let handle = client::run_of(ask)?;
+    if let Some(answer) = &ask.answer {
+        let (id, by, answer) = (ask.id, show::safe(&answer.by), show::safe(&answer.answer));
+        let run = ask.run.as_ref().map_or_else(|| handle.id().to_string(), |run| show::safe(run));
+        let message = format!("could not answer ask {id}: {by} answered it with {answer}");
+        let failure =
+            Failure::new(Exit::Conflict, message).help(format!("planctl cancel {run} ends its run"));
+        return Err(failure.next(format!("planctl status {run}")));
+    }
+    client.cancel(handle, note).await
 }
 
 /// Lets plans run, and puts proposed steps into theirs.

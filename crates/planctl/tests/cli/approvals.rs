@@ -272,6 +272,20 @@ fn cancel_of_an_ask_ends_its_run_for_good() {
 }
 
 #[test]
+fn an_ask_that_was_answered_cancels_no_run() {
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    assert_eq!(fixture.planctl(&["approvals", "revise", &ask]).code, 0);
+    let said = fixture.planctl(&["approvals", "cancel", &ask, "--note", "too late"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(
+        said.err.contains(&format!("could not answer ask {ask}: ann answered it with revise")),
+        "{said:?}"
+    );
+    assert_eq!(fixture.status()["state"], "paused");
+}
+
+#[test]
 fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
     let fixture = Fixture::new();
     fixture.write(
