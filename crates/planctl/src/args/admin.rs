@@ -61,7 +61,7 @@ pub enum GraphCommand {
     /// Draws a graph, or converts it: --format svg, ascii, dot, mermaid, markdown or json
     #[command(before_help = "Examples:
   planctl graph render fix.dot                          drawn with letters
-  planctl graph render fix.dot --format svg -o fix.svg  a picture
+  planctl graph render fix.dot -o fix.svg               a picture
   planctl graph render fix-auth-3                       a run, and where each of its nodes stands
   planctl graph render plans/hello.md --format mermaid
   planctl graph render plans.json --entry bugfix_workflow --format dot > bugfix.dot")]
@@ -72,7 +72,7 @@ pub enum GraphCommand {
         /// The graph, if the file has several
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
-        /// The file to write [default: standard output]
+        /// The file to write [default: standard output]; without --format its ending says how: .svg, .dot, .mmd, .md or .json
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },

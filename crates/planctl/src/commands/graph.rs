@@ -38,7 +38,10 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             parallel(context, &plan_files::plan_file_named(context, &file)?).await
         }
         GraphCommand::Render { what, entry, output } => {
-            let format = context.format(&DRAWINGS)?;
+            let by_ending = output.as_deref().and_then(format_of_file);
+            let mut drawings = DRAWINGS;
+            drawings.sort_by_key(|format| Some(*format) != by_ending);
+            let format = context.format(&drawings)?;
             let found = plan_files::named_unless_run(context, &what)?;
             let text = if let Some(file) = &found {
                 let read = Read::file(context, file).await?;
@@ -271,6 +274,18 @@ fn write_drawing(context: &Context, source: Option<&Path>, output: &Path, text: 
         .map_err(|error| Failure::new(Exit::Denied, format!("could not write {name}: {error}")))?;
     context.say(&format!("wrote {name}"));
     Ok(())
+}
+
+/// Returns the form that the name of a drawing's file stands for, where it ends in one.
+fn format_of_file(file: &Path) -> Option<Format> {
+    match file.extension()?.to_str()? {
+        "svg" => Some(Format::Svg),
+        "dot" | "gv" => Some(Format::Dot),
+        "mmd" | "mermaid" => Some(Format::Mermaid),
+        "md" => Some(Format::Markdown),
+        "json" => Some(Format::Json),
+        _ => None,
+    }
 }
 
 /// Returns the language in which a plan is written in this form, where that is one; nothing in it is markdown.

@@ -164,6 +164,13 @@ fn a_graph_is_a_picture_in_a_file_of_its_own_and_never_over_its_source() {
         assert!(picture.contains(words), "{words}: {picture}");
     }
     assert_eq!(fixture.planctl(&["graph", "render", "fix.dot", "--format", "svg"]).out, picture);
+    for (file, format) in [("a.svg", "svg"), ("a.json", "json"), ("a.mmd", "mermaid"), ("a.txt", "ascii")] {
+        assert_eq!(fixture.planctl(&["graph", "render", "fix.dot", "-o", file]).code, 0, "{file}");
+        let said = fixture.planctl(&["graph", "render", "fix.dot", "--format", format]);
+        assert_eq!(fixture.read(file), said.out, "the ending of {file} says its form");
+    }
+    assert_eq!(fixture.planctl(&["graph", "render", "fix.dot", "--format", "ascii", "-o", "b.svg"]).code, 0);
+    assert_eq!(fixture.read("b.svg"), fixture.read("a.txt"), "--format says it before the ending does");
     let over = fixture.planctl(&["graph", "render", "fix.dot", "--format", "dot", "-o", "fix.dot"]);
     assert_eq!(over.code, 2, "{}", over.err);
     assert_eq!(fixture.read("fix.dot"), SOUND);
