@@ -235,11 +235,11 @@ fn edges_that_nothing_reads_are_errors() {
 
 #[test]
 fn a_line_like_an_edge_among_the_words_of_a_section_is_a_warning_but_where_the_section_names_a_flow() {
-    let told = ["`1 -> 2` is not read as an edge here"];
+    let unread = ["`1 -> 2` is not read as an edge here"];
     let notes = "## Notes\n\nThe order of the two:\n\n1 -> 2\n";
     for text in [format!("{PLAN}\n{notes}"), with("## Steps", &format!("{notes}\n## Steps"))] {
         assert_eq!(messages(&text, Severity::Error), [""; 0], "{text}");
-        assert_eq!(messages(&text, Severity::Warning), told, "{text}");
+        assert_eq!(messages(&text, Severity::Warning), unread, "{text}");
         for (words, flow) in [
             ("## Notes", "## The flow"),
             ("## Notes", "## Notes\n\n### **Flow**"),
@@ -247,7 +247,7 @@ fn a_line_like_an_edge_among_the_words_of_a_section_is_a_warning_but_where_the_s
             ("The order of the two:", ""),
         ] {
             let text = text.replace(words, flow);
-            assert_eq!(messages(&text, Severity::Error), told, "{text}");
+            assert_eq!(messages(&text, Severity::Error), unread, "{text}");
         }
         let text = text.replace("## Notes", "## How the work flows from one to the next");
         assert_eq!(messages(&text, Severity::Error), [""; 0], "{text}");

@@ -22,7 +22,7 @@ use crate::node::services::ServiceError;
 
 /// How often a lock is tried that another process has.
 const LOCKED_AGAIN: Duration = Duration::from_millis(20);
-/// When somebody who waits for a lock is told who has it.
+/// How long a lock is waited for until its holder is named.
 const HOLDER_NAMED_AFTER: Duration = Duration::from_secs(1);
 
 /// One running planctl process.
@@ -180,7 +180,7 @@ fn namespace(folder: &Path) -> io::Result<String> {
 }
 
 /// Waits until no other process of this state directory does this, and keeps them out until the answer is dropped, and
-/// what keeps it too is dead. After a second of waiting `hears` is told once for whom: a process, and for how long it has done this.
+/// what keeps it too is dead. After a second of waiting `hears` gets the holder once: a process, and for how long it has been that.
 ///
 /// The lock is tried again and again, since a thread that waits for it in the kernel would keep this process from ending.
 pub(crate) async fn lock_exclusively(

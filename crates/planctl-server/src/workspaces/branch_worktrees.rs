@@ -17,6 +17,7 @@ use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::verify::protection::changes_by_step;
+use crate::workspaces::worktrees::lock_worktrees;
 
 /// The worktrees of all branches of this state directory.
 #[derive(Clone)]
@@ -33,8 +34,7 @@ impl Branches {
 
     /// Waits for the lock on worktrees. The result holds it, and so do the processes that it starts.
     async fn locked(&self) -> Result<Branches, ServiceError> {
-        let hears = |holder: &str| tracing::info!("waits for others at worktrees: {holder}");
-        let one = crate::node::instance::lock_exclusively(&self.state_dir, "worktrees", hears).await?;
+        let one = lock_worktrees(&self.state_dir).await?;
         Ok(Branches { spawner: self.spawner.with_locks([one]), ..self.clone() })
     }
 

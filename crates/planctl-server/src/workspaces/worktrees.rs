@@ -2,7 +2,9 @@
 //! ends, removed when a person says so.
 
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{End, RunId, RunStatus, Subscription};
@@ -15,6 +17,7 @@ use planctl_lang::{Source, digest, shell_word};
 use planctl_store::{RunRow, StoreError, WorktreeResult, WorktreeRow};
 
 use crate::node::ServerNode;
+use crate::node::instance::lock_exclusively;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
@@ -402,8 +405,7 @@ impl ServerNode {
 
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
     async fn alone_at_worktrees(&self) -> Result<Spawner, ServiceError> {
-        let hears = |holder: &str| tracing::info!("waits for others at worktrees: {holder}");
-        let one = crate::node::instance::lock_exclusively(self.state_dir(), "worktrees", hears).await?;
+        let one = lock_worktrees(self.state_dir()).await?;
         Ok(self.spawner()?.with_locks([one]))
     }
 
@@ -524,4 +526,10 @@ impl Services {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Waits until no other process is at worktrees, and keeps others out until the answer is dropped.
+pub(super) async fn lock_worktrees(state_dir: &Path) -> Result<Arc<OwnedFd>, ServiceError> {
+    let hears = |holder: &str| tracing::info!("waits for others at worktrees: {holder}");
+    lock_exclusively(state_dir, "worktrees", hears).await
 }

@@ -39,8 +39,8 @@ fn a_new_plan_names_the_input_that_is_to_be_written_before_its_run() {
     for file in ["fix.md", "fix.dot"] {
         let said = fixture.planctl(&["new", file, "--from", "bugfix_workflow"]);
         let input = "which is not there and no earlier step makes: write it before the run";
-        let told = format!("`BUG.md`, {input}\nnext: planctl verify {file}\n");
-        assert!(said.out.starts_with(&format!("wrote {file}\n")) && said.out.ends_with(&told), "{said:?}");
+        let ending = format!("`BUG.md`, {input}\nnext: planctl verify {file}\n");
+        assert!(said.out.starts_with(&format!("wrote {file}\n")) && said.out.ends_with(&ending), "{said:?}");
         assert_eq!(said.out.lines().count(), 3, "{said:?}");
     }
     fixture.write("BUG.md", "It fails.\n");

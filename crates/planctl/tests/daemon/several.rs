@@ -38,6 +38,14 @@ fn two_with_leases_of(seconds: u64) -> (Place, String, [Going; 2], Going) {
     (place, url, daemons, keeper)
 }
 
+fn end(daemons: [Going; 2], keeper: Going) {
+    for daemon in daemons {
+        daemon.signal(Signal::TERM);
+        assert_eq!(daemon.end().code, 0);
+    }
+    drop(keeper.kill());
+}
+
 /// Which of the two holds what is leased now, by the state directory that its helper's lock lies in.
 fn holder(place: &Place) -> usize {
     let instance = "select instance from items where state = 'leased'";
@@ -95,11 +103,7 @@ fn b8_a_clone_of_the_machine_has_its_leases_ended_by_nobody_here() {
     place.unset("hold-work-1");
     place.await_state("done");
     must_be_done(&place, &[1, 1]);
-    for daemon in daemons {
-        daemon.signal(Signal::TERM);
-        assert_eq!(daemon.end().code, 0);
-    }
-    drop(keeper.kill());
+    end(daemons, keeper);
 }
 
 #[test]
@@ -120,11 +124,7 @@ fn p4_p8_p9_a_daemon_that_slept_past_its_lease_doubles_nothing() {
     place.await_state("done");
     must_be_done(&place, &[1, 1]);
     must_be_in_order(&place.journal());
-    for daemon in daemons {
-        daemon.signal(Signal::TERM);
-        assert_eq!(daemon.end().code, 0);
-    }
-    drop(keeper.kill());
+    end(daemons, keeper);
 }
 
 #[test]
@@ -142,9 +142,5 @@ fn p4_p9_agents_of_a_daemon_that_sleeps_past_its_lease_end_before_those_of_anoth
     daemons[sleeper].signal(Signal::CONT);
     must_be_done(&place, &[1, 1]);
     assert_eq!(place.noted("work end 1"), 1, "{:#?}", place.journal());
-    for daemon in daemons {
-        daemon.signal(Signal::TERM);
-        assert_eq!(daemon.end().code, 0);
-    }
-    drop(keeper.kill());
+    end(daemons, keeper);
 }
