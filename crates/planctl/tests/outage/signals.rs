@@ -105,14 +105,13 @@ fn b5_ctrl_c_ends_a_start_that_waits_for_another_planctl() {
 fn a_start_that_waits_says_which_process_starts_another_and_that_it_was_stopped() {
     let place = Place::new();
     place.plan(1, "");
-    // Nobody can store a plan, so the first start stands in its middle.
-    let lock = "lock table plans in exclusive mode; select pg_sleep(600)";
-    let locking = place.start(&["db", "psql", "--owner", "--", "-c", lock]);
-    let granted =
-        "select count(*) from pg_locks where relation = 'plans'::regclass and mode = 'ExclusiveLock'";
-    wait_until("the lock", || {
-        place.must(&["db", "psql", "--owner", "--", "-Atc", granted]).out.trim() == "1"
-    });
+    // Nobody can store a plan while this file exists, so the first start stands in its middle. A second program that looked for
+    // the lock could end the server beside the first.
+    let held = place.path("held");
+    let lock = "begin; lock table plans in exclusive mode";
+    let hold = format!(r"\! touch '{0}'; while [ -e '{0}' ]; do sleep 0.05; done", held.display());
+    let locking = place.start(&["db", "psql", "--owner", "--", "-c", lock, "-c", &hold]);
+    wait_until("the lock", || held.exists());
     let first = place.start_run();
     let pid = first.pid().as_raw_nonzero().to_string();
     wait_until("the first is starting", || {
@@ -126,16 +125,8 @@ fn a_start_that_waits_says_which_process_starts_another_and_that_it_was_stopped(
     assert!(heard.contains(&format!("process {pid} (planctl plan run, stopped), for ")), "{heard}");
     drop(second.kill());
     first.signal(Signal::CONT);
-    drop(locking.kill());
-    place.must(&[
-        "db",
-        "psql",
-        "--owner",
-        "--",
-        "-Atc",
-        "select pg_terminate_backend(pid) from pg_locks \
-        where relation = 'plans'::regclass and mode = 'ExclusiveLock'",
-    ]);
+    std::fs::remove_file(&held).unwrap();
+    assert_eq!(locking.end().code, 0);
     assert_eq!(first.end().code, 0);
 }
 
