@@ -104,7 +104,10 @@ pub fn waits_briefly(waits: &WaitingOn) -> String {
             Some(worker) => format!("waits for the worker {}, which is paused", words::safe(worker)),
             None => format!("waits for a worker of the role {}", named(&waits.role)),
         },
-        (None, "workspace") => format!("waits for the workspace, which {} has", named(&waits.run)),
+        (None, "workspace") => match &waits.run {
+            Some(run) => format!("waits for the workspace, which {} has", words::safe(run)),
+            None => "waits for its turn".to_owned(),
+        },
         (None, "lock") => format!("waits for the lock {}", named(&waits.lock)),
         (None, "ending") => format!("waits for the end of an agent of {}", named(&waits.run)),
         (None, "worktree") => "its worktree could not be made".to_owned(),
@@ -352,7 +355,10 @@ pub fn waits_for(waits: &WaitingOn) -> String {
             let paused = waits.paused.as_deref().map(resumed);
             format!("It waits for a worker of the role {}.{}", named(&waits.role), paused.unwrap_or_default())
         }
-        "workspace" => format!("It waits for the workspace, which {} has.", named(&waits.run)),
+        "workspace" => match &waits.run {
+            Some(run) => format!("It waits for the workspace, which {} has.", words::safe(run)),
+            None => "It waits for its turn.".to_owned(),
+        },
         "lock" => format!("It waits for the lock {}, which {} has.", named(&waits.lock), named(&waits.run)),
         "ending" => format!("It waits for the end of an agent of {}.", named(&waits.run)),
         "worktree" => "Its worktree could not be made; resume it to try again.".to_owned(),
@@ -486,6 +492,17 @@ mod tests {
         let kinds: Vec<&str> = lines.iter().map(|line| line.kind).collect();
         assert_eq!(kinds, ["", "", "hunk", "removed", "added", ""]);
         assert_eq!((lines[4].text.as_str(), lines[4].words), ("new", "added"));
+    }
+
+    #[test]
+    fn a_run_that_nobody_keeps_from_its_workspace_waits_for_its_turn() {
+        let mut waits = WaitingOn { kind: "workspace".to_owned(), ..WaitingOn::default() };
+        assert_eq!(
+            (waits_for(&waits), waits_briefly(&waits)),
+            ("It waits for its turn.".into(), "waits for its turn".into())
+        );
+        waits.run = Some("fix-1".to_owned());
+        assert_eq!(waits_for(&waits), "It waits for the workspace, which fix-1 has.");
     }
 
     #[test]

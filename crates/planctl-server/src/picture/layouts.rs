@@ -70,7 +70,6 @@ fn key(boxes: &[NodeBox], drawn_edges: &[DrawnEdge]) -> [u8; 32] {
         hasher.update(drawn_edge.to.to_be_bytes());
         hasher.update(drawn_edge.width().to_bits().to_be_bytes());
         hasher.update(drawn_edge.height().to_bits().to_be_bytes());
-        hasher.update([u8::from(drawn_edge.is_trouble)]);
     }
     hasher.finalize().into()
 }

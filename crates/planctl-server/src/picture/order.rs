@@ -76,7 +76,7 @@ fn is_for_failure(on: On) -> bool {
 }
 
 /// Returns all nodes so that each comes before those that it leads to, except along edges that lead back.
-fn reverse_postorder(onward: &[Vec<usize>], roots: impl Iterator<Item = usize>) -> Vec<usize> {
+pub(super) fn reverse_postorder(onward: &[Vec<usize>], roots: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut is_seen = vec![false; onward.len()];
     let mut order = Vec::with_capacity(onward.len());
     for root in roots {

@@ -95,36 +95,33 @@ fn dot_b14_captions_and_labels_are_whole_and_words_break_where_their_parts_meet(
 
 #[test]
 fn labels_do_not_lie_on_nodes_or_on_each_other() {
-    let picture = svg(&graph(&sixty()), &Stages::new()).unwrap_or_default();
-    let from = picture.find("<g class=\"label").unwrap_or_default();
-    let labels: Vec<(f64, f64, f64, f64)> = elements(&picture[from..], "<rect class=\"paper\"")
-        .into_iter()
-        .map(|rect| {
-            let (x, y) = (attribute(rect, "x"), attribute(rect, "y"));
-            (x, y, x + attribute(rect, "width"), y + attribute(rect, "height"))
-        })
-        .collect();
-    assert!(labels.len() > 20, "{}", labels.len());
-    for (index, one) in labels.iter().enumerate() {
-        for other in &labels[index + 1..] {
-            let is_disjoint = one.2 <= other.0 || other.2 <= one.0 || one.3 <= other.1 || other.3 <= one.1;
-            assert!(is_disjoint, "{one:?} {other:?}");
+    let loops = "digraph g { a [label=\"Work until it holds\"] b\n a -> a [on=fail, label=\"once more\"]\n a -> a [on=retry]\n \
+                 a -> b [label=\"a way on\"]\n b -> a [on=fail] }";
+    for (text, labels_min) in [(sixty(), 20), (SMALL_GRAPH.to_owned(), 2), (loops.to_owned(), 4)] {
+        let picture = svg(&graph(&text), &Stages::new()).unwrap_or_default();
+        let from = picture.find("<g class=\"label").unwrap_or_default();
+        let labels = rectangles(&picture[from..], "<rect class=\"paper\"");
+        assert!(labels.len() >= labels_min, "{}", labels.len());
+        let boxes = rectangles(&picture[..from], "<rect class=\"shape\"");
+        let width = attribute(&picture, "width") - 2.0 * MARGIN;
+        for (index, one) in labels.iter().enumerate() {
+            assert!(-MARGIN / 2.0 <= one.0 && one.2 <= width + MARGIN / 2.0, "{one:?} of {width}");
+            for other in boxes.iter().chain(&labels[index + 1..]) {
+                let is_disjoint =
+                    one.2 <= other.0 || other.2 <= one.0 || one.3 <= other.1 || other.3 <= one.1;
+                assert!(is_disjoint, "{one:?} {other:?}");
+            }
         }
     }
-    let boxes: Vec<(f64, f64, f64, f64)> = elements(&picture[..from], "<rect class=\"shape\"")
-        .into_iter()
-        .map(|rect| {
-            let (x, y) = (attribute(rect, "x"), attribute(rect, "y"));
-            (x, y, x + attribute(rect, "width"), y + attribute(rect, "height"))
-        })
-        .collect();
-    for label in &labels {
-        for node in &boxes {
-            let is_disjoint =
-                label.2 <= node.0 || node.2 <= label.0 || label.3 <= node.1 || node.3 <= label.1;
-            assert!(is_disjoint, "{label:?} {node:?}");
-        }
-    }
+}
+
+/// Returns the left, upper, right and lower edges of all rectangles of a kind.
+fn rectangles(svg: &str, opening: &str) -> Vec<(f64, f64, f64, f64)> {
+    let rectangle = |rect: &str| {
+        let (x, y) = (attribute(rect, "x"), attribute(rect, "y"));
+        (x, y, x + attribute(rect, "width"), y + attribute(rect, "height"))
+    };
+    elements(svg, opening).into_iter().map(rectangle).collect()
 }
 
 #[test]
@@ -276,6 +273,10 @@ fn what_nobody_could_read_is_refused_and_hostile_names_stay_text() {
     let many: String = (0..=NODES_MAX).map(|at| format!("n{at} [label=x]\n")).collect();
     let refused = svg(&graph(&format!("digraph g {{ {many} }}")), &Stages::new());
     assert!(matches!(refused, Err(Undrawable::TooLarge { .. })), "{refused:?}");
+    let way = |at| format!("n{at} [label=x]\n n{at} -> n{}\n n0 -> n{}\n", at + 1, at + 2);
+    let ways: String = (0..NODES_MAX).map(way).collect();
+    let refused = svg(&graph(&format!("digraph g {{ {ways} }}")), &Stages::new());
+    assert!(matches!(refused, Err(Undrawable::Layout(_))), "{:?}", refused.map(|picture| picture.len()));
     let hostile = graph(
         "digraph g { a [label=\"</text><script>alert(1)</script>\u{202e}x\"]\n a -> a [label=\"]]>\"] }",
     );

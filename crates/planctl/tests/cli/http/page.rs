@@ -379,6 +379,9 @@ fn the_page_of_a_run_whose_only_worker_is_paused_says_where_it_is_resumed() {
     assert_eq!(house.fixture.planctl(&claim).code, 10);
     assert_eq!(house.fixture.planctl(&["worker", "pause", "mole"]).code, 0);
     let run = house.run("p", "word");
+    let waits =
+        || house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json()["waiting_on"].take();
+    wait_until(|| (waits()["kind"] == "worker").then_some(())).expect("it waits for a worker");
     has(&browser.get(&format!("/runs/{run}")), "mole is paused; resume it under System.");
     has(&browser.get("/runs"), "waits for the worker mole, which is paused");
 }
