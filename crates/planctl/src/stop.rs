@@ -52,6 +52,11 @@ impl Stop {
         Stop { received, heard: 0 }
     }
 
+    /// Returns the exit that tells which one came last.
+    pub fn last(&self) -> Exit {
+        self.received.borrow().1
+    }
+
     /// Waits for either; returns the exit that tells which.
     pub async fn wait_for_signal(&mut self) -> Exit {
         let heard = self.heard;

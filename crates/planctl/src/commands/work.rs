@@ -157,7 +157,8 @@ async fn work_shown(
     print_new_events(client, progress, &mut shown).await?;
     let view = client.status(handle).await?;
     progress.finish(&view, client::now_unix_seconds());
-    let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
+    // The work may have ended before this heard the signal that ended it.
+    let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or_else(|| signals.last()));
     Ok(Worked { view, seq: shown.seq(), asked })
 }
 
