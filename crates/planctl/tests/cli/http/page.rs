@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::house::{House, Reply, plan};
+use super::Ask;
+use super::house::{House, Reply, plan, wait_until};
 use crate::fixture::{Said, plan as plan_of};
 
 #[path = "page/drafts.rs"]
