@@ -222,7 +222,8 @@ impl GateFolder {
         put("HOME", home.into());
         let git = match (&setting.bash, &setting.git) {
             (Some(bash), Some(git)) => {
-                setting.repositories.add_front(&mut content, folder.path(), found, bash, git)?
+                let user = spawner.user_settings();
+                setting.repositories.add_front(&mut content, folder.path(), found, user, (bash, git))?
             }
             _ => None,
         };

@@ -131,6 +131,17 @@ impl Watch {
         self.add_name(folder, name, MOVES, || path.display().to_string());
     }
 
+    /// Begins to watch whether a folder, or one above it, is moved. Those above that can't be read stay unseen.
+    pub(super) fn add_way(&mut self, path: &Path) {
+        for path in path.ancestors() {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+            if let Ok(number) = self.watch(folder, WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO) {
+                let names = &mut self.targets.entry(number).or_default().names;
+                names.entry(name.to_owned()).or_insert_with(|| path.display().to_string());
+            }
+        }
+    }
+
     /// Begins to watch for events at a name in a folder, which belong to an entry.
     fn add_name(&mut self, folder: &Path, name: &OsStr, events: WatchFlags, entry: impl FnOnce() -> String) {
         if let Some(target) = self.target(folder, events) {
