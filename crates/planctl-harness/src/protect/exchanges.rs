@@ -15,8 +15,10 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use super::watch::{MOVES, Watch};
 use crate::git::clean::GitFolders;
 use crate::git::front::GitFiles;
-use crate::git::newer::{is_folder_of_objects, is_object_file, object_folders_of};
+use crate::git::newer::{is_folder_of_objects, is_object_file, object_files_of, object_folders_of};
 
+/// How many files of objects are watched by themselves: a watch takes 5 µs, and the system has a few thousand at least.
+const OBJECT_FILES_MAX: usize = 2_000;
 /// The events of a file's content.
 const WRITES: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::CLOSE_WRITE);
 
@@ -90,6 +92,10 @@ impl Exchanges {
             for folder in object_folders_of(&objects) {
                 watch.add_entry(&folder);
                 watch.add_path(&folder, MOVES | WRITES);
+            }
+            // Of a write by another name of a file, its folder is told nothing.
+            for file in object_files_of(&objects).take(OBJECT_FILES_MAX) {
+                watch.add_path_if_room(&file, WRITES);
             }
         }
         watch.require_room()?;

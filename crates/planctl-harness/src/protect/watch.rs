@@ -125,6 +125,13 @@ impl Watch {
         }
     }
 
+    /// Begins to watch a file, unless the system has no room for it.
+    pub(super) fn add_path_if_room(&mut self, path: &Path, events: WatchFlags) {
+        if let Ok(number) = self.watch(path, events) {
+            self.targets.entry(number).or_default().paths.insert(path.to_owned());
+        }
+    }
+
     /// Begins to watch whether a file or folder comes to its folder or leaves it.
     pub(super) fn add_entry(&mut self, path: &Path) {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };

@@ -182,6 +182,7 @@ fn a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test() {
         "mv .git/objects .o && cp -r .o .git/objects && git status && rm -rf .git/objects && mv .o .git/objects".to_owned(),
         "echo /tmp > .git/objects/info/alternates && git status; rm .git/objects/info/alternates".to_owned(),
         format!("cp {object} .o && chmod u+w {object} && echo x > {object} && git status; cat .o > {object} && rm .o"),
+        format!("cp {object} .o && chmod u+w {object} && ln {object} .l && echo x > .l && git status; cat .o > .l && rm .o .l"),
         format!("mv {object} .o && echo x > {object} && git status; mv -f .o {object}"),
         format!("cp {object} .o && cp {object} .x && mv -f .x {object} && git status && mv -f .o {object}"),
         "touch .git/objects/pack/pack-1.idx && git status && rm .git/objects/pack/pack-1.idx".to_owned(),
