@@ -241,6 +241,10 @@ fn hole_8_a_compiled_test_that_a_worker_left_is_not_run_and_none_is_left_behind(
         "test ! -e \"${MYPY_CACHE_DIR:?}\" && mkdir \"$MYPY_CACHE_DIR\" && test ! -e \"${RUFF_CACHE_DIR:?}\""
     ));
     assert!(place.passes("test ! -e \"$MYPY_CACHE_DIR\""), "nothing of another contract is in it");
+    assert!(
+        place.passes("test \"$TURBO_FORCE $NX_SKIP_NX_CACHE\" = 'true true'"),
+        "no task's result is taken from a cache"
+    );
     assert!(!place.passes("python3 -m unittest -q tests.test_it"));
     std::fs::remove_dir_all(place.work().join("tests/__pycache__")).unwrap();
     place.write("tests/test_it.py", &test("assertTrue(1 + 1 == 2)"));
