@@ -129,7 +129,7 @@ impl Repositories {
     ) -> io::Result<Option<GitFiles>> {
         let Some((found, top)) = found else { return Ok(None) };
         let at = path.join(SETTINGS);
-        // Whoever owns a repository that is listed below, git may look at it.
+        // Git may look at a repository that is listed below, whoever owns it.
         let [(_, global), _] = add_user_settings(folder.folder(SETTINGS), &at, user, &[Path::new("*")]);
         let repositories = repositories(Some(found));
         let mut table = String::new();

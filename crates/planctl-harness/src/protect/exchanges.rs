@@ -22,7 +22,7 @@ const OBJECT_FILES_MAX: usize = 2_000;
 /// The events of a file's content.
 const WRITES: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::CLOSE_WRITE);
 
-/// What git reads in a repository's folder, without the ends of a shallow clone, which a contract may move.
+/// The files and folders that git reads in a repository's folder, without the ends of a shallow clone, which a contract may move.
 const READ: [&str; 16] = [
     "config",
     "info",
@@ -70,8 +70,9 @@ impl Exchanges {
         let GitFiles { bin, settings, top, repositories } = files;
         let mut watch = Watch::new();
         add_settings(&mut watch, settings, repositories.len());
-        watch.add_way(bin);
-        watch.add_way(top);
+        for path in [bin, top] {
+            watch.add_way(path, &path.display().to_string());
+        }
         watch.add_entry(bin);
         watch.add_path(bin, MOVES);
         watch.add_path(&bin.join("git"), WRITES | WatchFlags::OPEN);
