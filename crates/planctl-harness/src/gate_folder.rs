@@ -211,6 +211,9 @@ impl GateFolder {
         // By these they know a file that they found no fault in again, by its size and time alone.
         put("MYPY_CACHE_DIR", at("mypy").into());
         put("RUFF_CACHE_DIR", at("ruff").into());
+        // These show what a task printed and gave before, by what is kept in the workspace.
+        put("TURBO_FORCE", "true".into());
+        put("NX_SKIP_NX_CACHE", "true".into());
         put("CARGO_HOME", home.join(".cargo").into());
         put("GOENV", "off".into());
         put("GRADLE_USER_HOME", home.join(".gradle").into());
@@ -222,7 +225,8 @@ impl GateFolder {
         put("HOME", home.into());
         let git = match (&setting.bash, &setting.git) {
             (Some(bash), Some(git)) => {
-                setting.repositories.add_front(&mut content, folder.path(), found, bash, git)?
+                let user = spawner.user_settings();
+                setting.repositories.add_front(&mut content, folder.path(), found, user, (bash, git))?
             }
             _ => None,
         };

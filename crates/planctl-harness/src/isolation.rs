@@ -170,7 +170,8 @@ impl Isolation {
         let mut confinement = self.around(workspace, private, None)?;
         confinement.network = Network::Loopback;
         // The checkout that a linked worktree belongs to may be another plan's workspace, or lie in a private folder.
-        confinement.shown.extend(git_folders(workspace));
+        let repository = git_folders(workspace).into_iter().filter(|folder| !folder.starts_with(workspace));
+        confinement.shown.extend(repository);
         for file in judges {
             // Code under test could replace an entry that it can move away.
             let folders = file.ancestors().skip(1).take_while(|folder| *folder != workspace);

@@ -3,8 +3,12 @@
 //!
 //! Git believes its index: a file whose entry says "assume unchanged", "skip this file", or the size and time that the file
 //! has by now, is not looked into. So `git diff --quiet HEAD` passes over a change that a worker hides in that way.
-//! Read-only commands get an index that is made anew: staged entries stay staged, and every file is read. Commands that
+//! Read-only commands get an index each that is made anew: staged entries stay staged, and every file is read. Commands that
 //! change something get the repository's own index, or what they do would be lost.
+//!
+//! The user's settings are a second copy of those that the contract has, of which only the names and addresses count that the
+//! contract sets: code under test can write what the contract can write. Nobody writes the copy
+//! ([`Exchanges`](crate::protect::Exchanges)).
 //!
 //! It is a script and no mode of planctl's own program, since a sandbox hides that program from contracts.
 
@@ -15,14 +19,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::clean::{GitFolders, RepositorySettings, add_clean_repository};
+use super::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
+use super::config::UserSettings;
 use super::newer::{NewerObjects, ObjectsBefore};
 use crate::folder_content::FolderContent;
 
 /// How many submodules have a clean configuration of their own.
 const SUBMODULES_MAX: usize = 64;
 
-/// The script, with places for the shell, the real git and the table of repositories.
+/// The folder of a private one with the settings of git, and a folder for each repository.
+const SETTINGS: &str = "git";
+
+/// The script, with places for the shell, the real git, the settings and the table of repositories.
 const SCRIPT: &str = include_str!("front.sh");
 
 /// A contract's git, and what it reads.
@@ -30,6 +38,8 @@ const SCRIPT: &str = include_str!("front.sh");
 pub(crate) struct GitFiles {
     /// The folder of programs that come before all others on the `PATH`.
     pub(crate) bin: PathBuf,
+    /// The folder of settings.
+    pub(crate) settings: PathBuf,
     /// The top of the checkout.
     pub(crate) top: PathBuf,
     /// The repositories of the checkout and of its submodules.
@@ -114,10 +124,13 @@ impl Repositories {
         folder: &mut FolderContent,
         path: &Path,
         found: Option<(GitFolders, PathBuf)>,
-        bash: &Path,
-        git: &Path,
+        user: &UserSettings,
+        (bash, git): (&Path, &Path),
     ) -> io::Result<Option<GitFiles>> {
         let Some((found, top)) = found else { return Ok(None) };
+        let at = path.join(SETTINGS);
+        // Git may look at a repository that is listed below, whoever owns it.
+        let [(_, global), _] = add_user_settings(folder.folder(SETTINGS), &at, user, &[Path::new("*")]);
         let repositories = repositories(Some(found));
         let mut table = String::new();
         for (number, folders) in repositories.iter().enumerate() {
@@ -125,7 +138,7 @@ impl Repositories {
             if let Some(known) = self.before.iter().find(|known| known.folders.common == folders.common) {
                 settings = settings.with_those_before(&known.settings);
             }
-            let clean = Path::new("git").join(number.to_string());
+            let clean = Path::new(SETTINGS).join(number.to_string());
             add_clean_repository(folder.folder(&clean), &folders.common, &settings);
             let (own, common) = (quoted(&folders.own)?, quoted(&folders.common)?);
             table.push_str(&format!("{own}) common={common} clean={} ;;\n", quoted(&path.join(clean))?));
@@ -133,9 +146,10 @@ impl Repositories {
         let script = SCRIPT
             .replace("@BASH@", &bash.to_string_lossy())
             .replace("@GIT@", &quoted(git)?)
+            .replace("@SETTINGS@", &quoted(Path::new(&global))?)
             .replace("@REPOSITORIES@", &table);
         folder.program("bin/git", script);
-        Ok(Some(GitFiles { bin: path.join("bin"), top, repositories }))
+        Ok(Some(GitFiles { bin: path.join("bin"), settings: at, top, repositories }))
     }
 }
 

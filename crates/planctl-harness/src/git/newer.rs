@@ -149,6 +149,14 @@ pub(crate) fn object_folders_of(objects: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| objects.join(name)).collect()
 }
 
+/// Lists the files of objects and of packs, packs first.
+pub(crate) fn object_files_of(objects: &Path) -> impl Iterator<Item = PathBuf> {
+    let mut folders = object_folders_of(objects);
+    folders.sort_by_key(|folder| !folder.ends_with("pack"));
+    let files = |folder: PathBuf| names(&folder).into_iter().map(move |name| folder.join(name));
+    folders.into_iter().flat_map(files).filter(|path| is_object_file(path))
+}
+
 /// Returns the folders in which git looks for the objects of a repository: its own, and those that it borrows from.
 fn object_folders(common: &Path) -> Vec<PathBuf> {
     let mut folders = vec![common.join("objects")];

@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
 use rustix::io::Errno;
 
-/// The most events that one listener keeps: as many as the kernel keeps for an instance.
-const EVENTS_MAX: usize = 16_384;
+/// The most events that one listener keeps: those of some thousand calls of git.
+const EVENTS_MAX: usize = 65_536;
 
 static SHARED: OnceLock<Notifications> = OnceLock::new();
 

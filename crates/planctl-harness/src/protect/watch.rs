@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::notifications::Listener;
 use super::survey::{Pattern, Survey, bytes_of_name, name_of};
-use super::{Baseline, EntryKind};
+use super::{Baseline, EntryKind, FileState};
 
 /// The most folders in which new entries that match a pattern are watched for: the system has a few thousand watches at least.
 const PATTERN_FOLDERS_MAX: usize = 2_000;
@@ -46,10 +46,14 @@ impl Watch {
     /// Begins to watch the protected entries, without those that the step may change itself.
     pub(crate) fn start(workspace: &Path, baseline: &Baseline) -> Watch {
         let mut watch = Watch::new();
-        for (name, state) in &baseline.files {
-            if state.kind == EntryKind::Absent || baseline.may_change(name) {
-                continue;
-            }
+        let is_watched = |(name, state): &(&String, &FileState)| {
+            state.kind != EntryKind::Absent && !baseline.may_change(name)
+        };
+        let watched = || baseline.files.iter().filter(is_watched);
+        if let Some((name, _)) = watched().next() {
+            watch.add_way(workspace, name);
+        }
+        for (name, state) in watched() {
             let paths = [Some(name), state.at.as_ref()];
             for path in paths.into_iter().flatten() {
                 watch.add(workspace, Path::new(&bytes_of_name(path)), name);
@@ -125,10 +129,30 @@ impl Watch {
         }
     }
 
+    /// Begins to watch a file, unless the system has no room for it.
+    pub(super) fn add_path_if_room(&mut self, path: &Path, events: WatchFlags) {
+        if let Ok(number) = self.watch(path, events) {
+            self.targets.entry(number).or_default().paths.insert(path.to_owned());
+        }
+    }
+
     /// Begins to watch whether a file or folder comes to its folder or leaves it.
     pub(super) fn add_entry(&mut self, path: &Path) {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
         self.add_name(folder, name, MOVES, || path.display().to_string());
+    }
+
+    /// Begins to watch whether a folder, or one above it, is moved, which counts as an event of an entry. Those above that can't be
+    /// read stay unseen.
+    pub(super) fn add_way(&mut self, path: &Path, entry: &str) {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        for path in path.ancestors() {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+            if let Ok(number) = self.watch(folder, WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO) {
+                let names = &mut self.targets.entry(number).or_default().names;
+                names.entry(name.to_owned()).or_insert_with(|| entry.to_owned());
+            }
+        }
     }
 
     /// Begins to watch for events at a name in a folder, which belong to an entry.

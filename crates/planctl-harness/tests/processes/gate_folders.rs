@@ -136,7 +136,7 @@ fn hole_13_whatever_a_contract_leaves_in_its_folder_the_next_one_finds_it_as_the
     place.write("precious/kept.txt", "kept");
     // Everything about the folder: kinds, modes, link targets, other names of a file, sizes, and what files hold.
     let look = "echo \"$HOME\"; cd \"$HOME/..\" && find . -name lock -o -printf '%P %y %m %l %s\\n' | sed 's/ d \\([0-9]*\\) .*/ d \\1/' | sort && \
-                find . -type f -not -name lock -print0 | sort -z | xargs -0 cat && find . -type f -links +1";
+                find . -type f -not -name lock -print0 | sort -z | xargs -0 cat | sed s#$PWD#FOLDER#g | sha256sum && find . -type f -links +1";
     let seen = |runner: &ContractRunner| {
         let evidence = evidence(runner, look);
         assert_eq!(evidence.ending, Ending::Exited { code: 0 }, "{}", evidence.stderr.tail);
@@ -241,6 +241,10 @@ fn hole_8_a_compiled_test_that_a_worker_left_is_not_run_and_none_is_left_behind(
         "test ! -e \"${MYPY_CACHE_DIR:?}\" && mkdir \"$MYPY_CACHE_DIR\" && test ! -e \"${RUFF_CACHE_DIR:?}\""
     ));
     assert!(place.passes("test ! -e \"$MYPY_CACHE_DIR\""), "nothing of another contract is in it");
+    assert!(
+        place.passes("test \"$TURBO_FORCE $NX_SKIP_NX_CACHE\" = 'true true'"),
+        "no task's result is taken from a cache"
+    );
     assert!(!place.passes("python3 -m unittest -q tests.test_it"));
     std::fs::remove_dir_all(place.work().join("tests/__pycache__")).unwrap();
     place.write("tests/test_it.py", &test("assertTrue(1 + 1 == 2)"));

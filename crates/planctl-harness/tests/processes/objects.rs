@@ -21,6 +21,7 @@ pub fn tests() -> Vec<Trial> {
         a10_a_folder_that_a_worker_prepared_long_before_is_looked_into,
         a10_objects_that_a_worker_makes_as_git_does_are_believed,
         a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test,
+        a10_git_settings_that_code_under_test_writes_decide_nothing,
     ]
 }
 
@@ -172,19 +173,35 @@ fn a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test() {
     let object = place.git(&["rev-parse", "HEAD:tests"]);
     let object = format!(".git/objects/{}/{}", &object[..2], &object[2..]);
     let bin = "$(dirname \"$(command -v git)\")";
+    let settings = format!("d=$(realpath {bin}/../git); cat $d/gitconfig > .g; git");
     // Each puts back what it did.
     let led = [
+        "w=$PWD; mv $w $w.x && cd $w.x && git status && mv $w.x $w".to_owned(),
         "mv .git .real && cp -r .real .git && git status && rm -rf .git && mv .real .git".to_owned(),
         "mv .git .real && echo gitdir: .real > .git && git status && rm .git && mv .real .git".to_owned(),
         "mv .git/objects .o && cp -r .o .git/objects && git status && rm -rf .git/objects && mv .o .git/objects".to_owned(),
         "echo /tmp > .git/objects/info/alternates && git status; rm .git/objects/info/alternates".to_owned(),
         format!("cp {object} .o && chmod u+w {object} && echo x > {object} && git status; cat .o > {object} && rm .o"),
+        format!("cp {object} .o && chmod u+w {object} && ln {object} .l && echo x > .l && git status; cat .o > .l && rm .o .l"),
         format!("mv {object} .o && echo x > {object} && git status; mv -f .o {object}"),
         format!("cp {object} .o && cp {object} .x && mv -f .x {object} && git status && mv -f .o {object}"),
         "touch .git/objects/pack/pack-1.idx && git status && rm .git/objects/pack/pack-1.idx".to_owned(),
         format!("printf '#!/bin/sh\\n' > {bin}/grep && chmod +x {bin}/grep && grep -q bad a.txt && rm {bin}/grep"),
         format!("cat {bin}/git > .g && printf '#!/bin/sh\\n' > {bin}/git && git x && cat .g > {bin}/git && rm .g"),
         format!("d={bin}; mv $d .b && mkdir $d && rmdir $d && mv .b $d"),
+        format!("{settings} config --file $d/gitconfig status.showUntrackedFiles no && git status; cat .g > $d/gitconfig"),
+        format!("{settings} config --file $d/0/config status.showUntrackedFiles no && git status"),
+        format!("{settings} -C .; echo new.txt >> $d/0/info/exclude && git status"),
+        format!("{settings} -C .; echo '* -whitespace' > $d/0/info/attributes && git status && rm $d/0/info/attributes"),
+        format!("{settings} -C .; rm $d/0/objects && ln -s $PWD/.o $d/0/objects; git log; ln -sfn $PWD/.git/objects $d/0/objects"),
+        format!("{settings} -C .; mv $d $d.x && cp -a $d.x $d && git status && rm -r $d && mv $d.x $d"),
+        format!("{settings} -C .; d=${{d%/*}}; mv $d $d.x && cp -a $d.x $d && git status && rm -r $d && mv $d.x $d"),
+        // As between the making of an index and the look at it.
+        format!(
+            "{settings} -C .; for i in 1 2 3; do \
+             GIT_INDEX_FILE=$d/0/index.2.1 /usr/bin/git update-index --force-write-index --refresh; done; git diff"
+        ),
+        format!("{settings} -C .; echo x > $d/0/index.2.1; git diff"),
     ];
     for command in &led {
         let contract = super::support::contract(command, Duration::from_secs(60));
@@ -200,8 +217,43 @@ fn a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test() {
         "echo new > new.txt && git add new.txt && git stash -q && git stash pop -q && git status",
         "git -c user.name=t -c user.email=t@example.org commit -qm new && git show HEAD && git gc -q --prune=now",
         "git init -q inner && cd inner && git status && mv .git .real && mv .real .git",
+        "git branch one && git branch -m one two && git checkout -q two && git checkout -q - && git branch -q -D two",
+        "git config --global user.email b@example.org && git commit -q --allow-empty -m b && git log -1 --format=%ae | grep -qx b@example.org",
+        "git config user.name 'A B' && git commit -q --allow-empty -m b && git log -1 --format=%an | grep -qx 'A B'",
+        "git -c user.name=C commit -q --allow-empty -m b && git log -1 --format=%an | grep -qx C",
+        "git config --global --add safe.directory '*' && git write-tree && git add new.txt && git write-tree && git status",
     ];
     for command in honest {
         assert_eq!(exit_code(&runner, command), 0, "{command}");
+    }
+}
+
+fn a10_git_settings_that_code_under_test_writes_decide_nothing() {
+    let place = Place::repository();
+    place.write("b.txt", "trailing \n").write("extra.txt", "x\n");
+    let runner = place.runner();
+    let is_clean = "test -z \"$(git status --porcelain)\"";
+    let is_staged_whole = "git add -A && git diff --cached --quiet";
+    let attributes = "mkdir -p ~/.config/git && echo '* -whitespace' > ~/.config/git/attributes";
+    // The code under test does the first, and the contract asks the second.
+    let written = [
+        ("git config --global status.showUntrackedFiles no", is_clean),
+        ("git config --global core.fileMode false", "chmod +x a.txt; git diff --quiet HEAD"),
+        (
+            "echo b.txt > ~/x; echo extra.txt >> ~/x; git config --global core.excludesFile ~/x",
+            is_staged_whole,
+        ),
+        (
+            "printf '[status]\\nshowUntrackedFiles = no\\n' > ~/x; git config --global include.path ~/x",
+            is_clean,
+        ),
+        (attributes, "! git diff --no-index --check /dev/null b.txt | grep -q whitespace"),
+        (attributes, "git add -N b.txt; git diff --check"),
+    ];
+    for (write, ask) in written {
+        assert_ne!(exit_code(&runner, &format!("{write}\n{ask}")), 0, "{write}; {ask}");
+        assert_ne!(exit_code(&runner, ask), 0, "the honest twin: {ask}");
+        place.git(&["reset", "--quiet"]);
+        std::fs::set_permissions(place.work().join("a.txt"), PermissionsExt::from_mode(0o644)).unwrap();
     }
 }

@@ -329,9 +329,25 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("Rakefile", ""),
         ("MODULE.bazel", ""),
         ("app/main.c", ""),
+        ("app/main.sh", "x"),
+        ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 36] = [
+    let cases: [(&str, &[&str]); 47] = [
+        ("shellcheck app/main.sh", &["app/.shellcheckrc", ".shellcheckrc"]),
+        ("shellcheck app/*.sh", &["app/.shellcheckrc", "app/deep/.shellcheckrc"]),
+        ("! rg -q TODO app", &["app/.ignore", "app/deep/.rgignore"]),
+        (
+            "clang-format --dry-run -Werror app/main.c && npx stylelint app",
+            &["app/.clang-format", "app/.stylelintrc"],
+        ),
+        ("rubocop app && npx prettier --check app", &["app/.rubocop.yml", "app/.editorconfig"]),
+        ("rustfmt --check app/main.rs", &["app/rustfmt.toml"]),
+        ("cargo fmt --check && cargo clippy", &["src/rustfmt.toml", "crates/a/clippy.toml"]),
+        ("cd app && git diff --check", &[".gitattributes", "app/.gitattributes"]),
+        ("! git grep -qI TODO && ! git diff v1 | grep -q '^+.*TODO'", &[".gitattributes"]),
+        ("perl -Ilib t/a.t", &["lib/Test/More.pm"]),
+        ("cc -Iapp -I include tests/a.c -o a && ./a", &["app/assert.h", "include/string.h"]),
         ("ruff check src", &["ruff.toml", ".ruff.toml", "pyproject.toml"]),
         ("cd app && ruff format --check .", &["ruff.toml", "app/.ruff.toml"]),
         ("ruff check app && npx eslint app", &["app/deep/ruff.toml", "app/eslint.config.mjs"]),
@@ -392,8 +408,13 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
     };
     let has = |globs: &[planctl_glob::Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
     // An honest worker installs, and makes folders.
-    let honest =
-        ["node_modules/.bin/jest", "new/package.json", "src/cart.egg-info/PKG-INFO", "app/pytest.py"];
+    let honest = [
+        "node_modules/.bin/jest",
+        "new/package.json",
+        "src/cart.egg-info/PKG-INFO",
+        "app/pytest.py",
+        "app/cart.h",
+    ];
     let mut wrong = String::new();
     for (script, new) in cases {
         let fixed = fixed(script);
@@ -407,6 +428,10 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
     assert!(wrong.is_empty(), "{wrong}");
     assert!(!has(&fixed("pytest tests"), "cart.egg-info/entry_points.txt"), "pytest alone does not find it");
     assert!(!has(&fixed("cd new && npm test"), "new/package.json"), "it is the work");
+    for command in ["git diff --quiet HEAD", "git diff --name-only v1 | grep -qx a.txt", "! git grep -q TODO"]
+    {
+        assert!(!has(&fixed(command), ".gitattributes"), "{command}");
+    }
 }
 
 #[test]
@@ -478,6 +503,7 @@ fn the_table_of_tools_is_the_documentations() {
             fixed.push_str(&format!("{comma}{}, in the folders above too", listed(tool.above)));
         }
         let verbs = if tool.verbs.is_empty() { String::new() } else { format!(" {}", tool.verbs.join(", ")) };
+        let verbs = tool.with.iter().fold(verbs, |verbs, sign| format!("{verbs} {sign}"));
         let programs: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
         let (kept, also, why) = (listed(tool.kept), tool.also, tool.why);
         table.push_str(&format!("| {}{verbs} | {kept} | {fixed} | {also} | {why} |\n", programs.join(", ")));

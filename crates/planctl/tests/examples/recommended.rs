@@ -58,6 +58,13 @@ fn trials() -> BTreeMap<&'static str, Trial> {
                 ..plain("true", "echo REJECTED > review.md", "echo APPROVED > review.md", &["P104"])
             },
         ),
+        (
+            "! grep -q FAIL log",
+            Trial {
+                fields: "**changes:** log\n",
+                ..plain("echo FAIL > log", "rm log; mkdir log", "rm -r log; echo ok > log", &[])
+            },
+        ),
         ("git commit …", plain("mkdir src; echo 1 > src/a", "echo 2 > src/a", COMMIT, &["P105", "P111"])),
         (
             "git diff --quiet HEAD -- tests",

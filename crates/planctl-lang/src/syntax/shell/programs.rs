@@ -249,30 +249,33 @@ impl<'a> Call<'a> {
         rows.iter().filter(|row| row.is_by(self)).map(|row| row.what)
     }
 
-    /// Says whether a sign is among its words: an option (`-f` in `-rf`, `--force`, `--force=x`), a word, the beginning of one
-    /// (`+*`), a text within one in any case (`*drop table*`), or an address of this machine (`HERE`).
+    /// Says whether a sign is among its words.
     fn has(&self, sign: &str) -> bool {
-        let words = self.words.get(1..).unwrap_or_default();
-        let mut words = words.iter();
-        if sign == HERE {
-            return words.any(|word| is_here(word));
+        has_sign(self.words.get(1..).unwrap_or_default(), sign)
+    }
+}
+
+/// Says whether a sign is among words: an option (`-f` in `-rf`, `--force`, `--force=x`), a word, the beginning of one
+/// (`+*`), a text within one in any case (`*drop table*`), or an address of this machine (`HERE`).
+fn has_sign(words: &[&str], sign: &str) -> bool {
+    let mut words = words.iter();
+    if sign == HERE {
+        return words.any(|word| is_here(word));
+    }
+    if let Some(inner) = sign.strip_prefix('*').and_then(|sign| sign.strip_suffix('*')) {
+        return words.any(|word| word.to_lowercase().contains(inner));
+    }
+    if let Some(beginning) = sign.strip_suffix('*') {
+        return words.any(|word| word.starts_with(beginning));
+    }
+    match sign.as_bytes() {
+        [b'-', letter] if letter.is_ascii_alphabetic() => {
+            let letter = char::from(*letter);
+            words.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
         }
-        if let Some(inner) = sign.strip_prefix('*').and_then(|sign| sign.strip_suffix('*')) {
-            return words.any(|word| word.to_lowercase().contains(inner));
-        }
-        if let Some(beginning) = sign.strip_suffix('*') {
-            return words.any(|word| word.starts_with(beginning));
-        }
-        match sign.as_bytes() {
-            [b'-', letter] if letter.is_ascii_alphabetic() => {
-                let letter = char::from(*letter);
-                words.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
-            }
-            [b'-', b'-', ..] => words.any(|word| {
-                word.strip_prefix(sign).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-            }),
-            _ => words.any(|word| *word == sign),
-        }
+        [b'-', b'-', ..] => words
+            .any(|word| word.strip_prefix(sign).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))),
+        _ => words.any(|word| *word == sign),
     }
 }
 
@@ -362,9 +365,14 @@ impl Program {
     }
 
     /// Returns the files that a call of a program reads by itself, by the first of its words that is no option.
-    pub(super) fn reads(name: &str, verb: &str) -> Option<&'static Reads> {
-        let fits =
-            |reads: &&Reads| reads.call.is_empty() && (reads.verbs.is_empty() || reads.verbs.contains(&verb));
+    pub(super) fn reads(name: &str, verb: &str, rest: &[Word]) -> Option<&'static Reads> {
+        let words: Vec<&str> = rest.iter().map(Word::text).collect();
+        let fits = |reads: &&Reads| {
+            reads.call.is_empty()
+                && (reads.verbs.is_empty() || reads.verbs.contains(&verb))
+                && (reads.with.is_empty() || reads.with.iter().any(|sign| has_sign(&words, sign)))
+                && !reads.without.iter().any(|sign| has_sign(&words, sign))
+        };
         Program::named(name)?.reads.iter().find(fits)
     }
 

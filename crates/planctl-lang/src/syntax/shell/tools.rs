@@ -6,11 +6,33 @@ mod make;
 mod npm;
 mod python;
 
+use planctl_glob::is_glob;
+
 use super::deciding::FileLocation;
 use super::following::{At, Follower};
 use super::programs::{Program, Reads, is_python, is_shell, program, started_by_runner};
 use super::values::{Value, joined, parent};
 use super::{Arguments, Call, Trait, Word};
+
+/// Headers of the C library that tests include.
+const HEADERS: [&str; 16] = [
+    "assert.h",
+    "ctype.h",
+    "errno.h",
+    "limits.h",
+    "math.h",
+    "setjmp.h",
+    "signal.h",
+    "stdbool.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "string.h",
+    "time.h",
+    "unistd.h",
+    "cassert",
+];
 
 impl Follower<'_> {
     /// Takes note of the files that decide a command: the script that it runs, and those that its program reads.
@@ -41,6 +63,7 @@ impl Follower<'_> {
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
             | "phpunit" | "tap" => self.test_files(rest),
             "go" => self.go(rest),
+            "cc" | "gcc" | "g++" | "c++" | "clang" | "clang++" => self.headers(rest),
             _ => {
                 if let Some(inner) = started_by_runner(words) {
                     self.run(inner, at);
@@ -49,6 +72,19 @@ impl Follower<'_> {
         }
         self.read_by(program, rest, at);
         self.has_built |= Call::of(words).does(Trait::Makes);
+    }
+
+    /// Protects folders of headers from new ones that go before those of the C library. Existing files are the project's own.
+    fn headers(&mut self, rest: &[Word]) {
+        for (_, word) in Arguments::read(rest, "I", &[]).valued {
+            for value in self.shell.resolved(word).unwrap_or_default() {
+                let folder = value.text.strip_prefix("-I").unwrap_or(&value.text);
+                let FileLocation::Inside(folder) = self.place(folder, value.is_pattern) else { continue };
+                let is_free = |name: &&&str| self.look.has(&joined(&folder, name)) != Some(true);
+                let free: Vec<&str> = HEADERS.iter().filter(is_free).copied().collect();
+                self.fix(joined(&folder, &format!("{{{}}}", free.join(","))));
+            }
+        }
     }
 
     fn script_of(&mut self, rest: &[Word], at: At) {
@@ -60,7 +96,7 @@ impl Follower<'_> {
     /// Protects what the table says of a program.
     fn read_by(&mut self, program: &str, rest: &[Word], at: At) {
         let verb = rest.iter().map(Word::text).find(|text| !text.starts_with(['-', '+'])).unwrap_or("");
-        let Some(tool) = Program::reads(program, verb) else { return };
+        let Some(tool) = Program::reads(program, verb, rest) else { return };
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, tool.folder) {
             self.change_folder(&folder);
@@ -81,14 +117,26 @@ impl Follower<'_> {
         self.shell.folder = outside;
     }
 
-    /// Protects folders that a program is given from new settings of its own.
+    /// Protects folders that a program is given, and those around files, from new settings of its own.
     fn read_below(&mut self, tool: &Reads, rest: &[Word]) {
         let given: Vec<Value> =
             rest.iter().flat_map(|word| self.shell.resolved(word).unwrap_or_default()).collect();
         for value in given {
-            let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) else { continue };
-            if !path.is_empty() && !value.is_pattern && self.look.has(&path) == Some(true) {
-                tool.below.iter().for_each(|name| self.fix(format!("{path}/**/{name}")));
+            let literal = match value.is_pattern {
+                true => value.text.split_inclusive('/').take_while(|part| !is_glob(part)).collect(),
+                false => value.text.clone(),
+            };
+            let FileLocation::Inside(path) = self.place(&literal, false) else { continue };
+            if self.look.has(&path) != Some(true) {
+                continue;
+            }
+            let is_file = self.look.read(&path).is_some();
+            let folder = if is_file { parent(&path) } else { &path };
+            for name in tool.below {
+                upward(folder).for_each(|folder| self.fix(joined(folder, name)));
+                if !is_file && !folder.is_empty() {
+                    self.fix(format!("{folder}/**/{name}"));
+                }
             }
         }
     }

@@ -126,9 +126,11 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
     Program { names: &["tsc"], reads: reads::TSC, does: COMPILE, ..PLAIN },
-    Program { names: &["cc", "gcc", "g++", "clang", "rustc"], does: COMPILE, ..PLAIN },
+    Program { names: &["cc", "gcc", "g++", "clang"], reads: reads::CC, does: COMPILE, ..PLAIN },
+    Program { names: &["rustc"], does: COMPILE, ..PLAIN },
     Program {
         names: &["c++", "clang++"],
+        reads: reads::CC,
         does: &[Does::any(Makes).without(ONLY_CHECKS), Does::any(Examines)],
         ..PLAIN
     },

@@ -11,13 +11,17 @@ pub struct Reads {
     pub call: &'static str,
     /// The first arguments for which this holds; none for all.
     pub verbs: &'static [&'static str],
+    /// And one of these signs is among the words; none where that is no matter.
+    pub with: &'static [&'static str],
+    /// And none of these.
+    pub(in crate::syntax::shell) without: &'static [&'static str],
     /// Names and patterns, relative to the folder it works in: protected where they are there at approval.
     pub kept: &'static [&'static str],
     /// Protected too, and a new one is a change.
     pub fixed: &'static [&'static str],
     /// As `fixed`, in the folders above as well.
     pub above: &'static [&'static str],
-    /// As `fixed`, in the folders that it is given, and below these.
+    /// As `fixed`, in the folders that it is given, below these, and around the files that it is given.
     pub below: &'static [&'static str],
     /// Options that name the folder it works in.
     pub(in crate::syntax::shell) folder: &'static [&'static str],
@@ -33,11 +37,13 @@ pub struct Reads {
 const STRICTNESS: &str = "which files are checked, and how strictly, stands there";
 
 /// The meaning of `below`, for people.
-const GIVEN: &str = "no new settings of its own in the folders that it is given, and below these";
+const GIVEN: &str = "no new settings of its own in the folders that it is given, below these, and around the files that it is given";
 
 const READS: Reads = Reads {
     call: "",
     verbs: &[],
+    with: &[],
+    without: &[],
     kept: &[],
     fixed: &[],
     above: &[],
@@ -202,7 +208,7 @@ pub(super) const CARGO: &[Reads] = &[
     Reads {
         verbs: &["clippy", "fmt"],
         kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
-        fixed: &["**/build.rs", "clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml"],
+        fixed: &["**/build.rs", "**/{clippy,.clippy,rustfmt,.rustfmt}.toml"],
         file: &["--manifest-path"],
         why: STRICTNESS,
         ..CARGO_READS
@@ -277,6 +283,18 @@ const TARGETS: Reads =
 
 pub(super) const BATS: &[Reads] = &[TARGETS];
 
+pub(super) const PERL: &[Reads] = &[Reads {
+    fixed: &["lib/Test/{More,Simple,Builder,Harness}.pm", "lib/{strict,warnings,utf8,Carp,Exporter}.pm"],
+    why: "with `-Ilib` a module of the library is looked for in `lib` first; what the script loads is the code under test",
+    ..CODE[0]
+}];
+
+pub(super) const CC: &[Reads] = &[Reads {
+    also: "in the folders of `-I`, no new header of the name of one of the C library (`assert.h`)",
+    why: "a compiler looks there before it looks into the library",
+    ..READS
+}];
+
 pub(super) const PROVE: &[Reads] = &[Reads {
     fixed: &[
         ".proverc",
@@ -305,6 +323,11 @@ const fn strictness(above: &'static [&'static str]) -> Reads {
     Reads { above, why: STRICTNESS, ..READS }
 }
 
+/// The same where the settings that are nearest to a file count for it.
+const fn nearest(names: &'static [&'static str]) -> Reads {
+    Reads { below: names, also: GIVEN, ..strictness(names) }
+}
+
 /// The same beside a `package.json`, which may hold them, too.
 const fn of_package(above: &'static [&'static str]) -> Reads {
     Reads { kept: &["package.json"], ..strictness(above) }
@@ -331,15 +354,15 @@ pub(super) const CODESPELL: &[Reads] = &[strictness(&[".codespellrc", "setup.cfg
 pub(super) const TYPOS: &[Reads] =
     &[strictness(&["{typos,_typos,.typos}.toml", "Cargo.toml", "pyproject.toml"])];
 pub(super) const YAMLLINT: &[Reads] = &[strictness(&["{.yamllint,.yamllint.yaml,.yamllint.yml}"])];
-pub(super) const SHELLCHECK: &[Reads] = &[strictness(&[".shellcheckrc", "shellcheckrc"])];
+pub(super) const SHELLCHECK: &[Reads] = &[nearest(&[".shellcheckrc", "shellcheckrc"])];
 pub(super) const HADOLINT: &[Reads] = &[strictness(&[".hadolint.{yaml,yml}"])];
 pub(super) const LUACHECK: &[Reads] = &[strictness(&[".luacheckrc"])];
-pub(super) const RUBOCOP: &[Reads] = &[strictness(&[".rubocop.yml", ".rubocop"])];
-pub(super) const RUSTFMT: &[Reads] = &[strictness(&["rustfmt.toml", ".rustfmt.toml"])];
+pub(super) const RUBOCOP: &[Reads] = &[nearest(&[".rubocop.yml", ".rubocop"])];
+pub(super) const RUSTFMT: &[Reads] = &[nearest(&["rustfmt.toml", ".rustfmt.toml"])];
 pub(super) const GOLANGCI: &[Reads] = &[strictness(&[".golangci.{yml,yaml,toml,json}"])];
 pub(super) const CLANG: &[Reads] =
-    &[strictness(&[".clang-tidy", ".clang-format", "_clang-format", ".clang-format-ignore"])];
-pub(super) const BIOME: &[Reads] = &[strictness(&["{biome,.biome}.{json,jsonc}", ".oxlintrc.json"])];
+    &[nearest(&[".clang-tidy", ".clang-format", "_clang-format", ".clang-format-ignore"])];
+pub(super) const BIOME: &[Reads] = &[nearest(&["{biome,.biome}.{json,jsonc}", ".oxlintrc.json"])];
 pub(super) const ESLINT: &[Reads] = &[Reads {
     below: &["eslint.config.{js,mjs,cjs,ts,mts,cts}", ".eslintrc", ".eslintrc.{js,cjs,yaml,yml,json}"],
     also: GIVEN,
@@ -350,14 +373,18 @@ pub(super) const ESLINT: &[Reads] = &[Reads {
         ".eslintignore",
     ])
 }];
-pub(super) const STYLELINT: &[Reads] = &[of_package(&[
-    "stylelint.config.{js,mjs,cjs,ts}",
-    ".stylelintrc",
-    ".stylelintrc.{js,mjs,cjs,yaml,yml,json}",
-    ".stylelintignore",
-])];
+pub(super) const STYLELINT: &[Reads] = &[Reads {
+    below: &["stylelint.config.{js,mjs,cjs,ts}", ".stylelintrc", ".stylelintrc.{js,mjs,cjs,yaml,yml,json}"],
+    also: GIVEN,
+    ..of_package(&[
+        "stylelint.config.{js,mjs,cjs,ts}",
+        ".stylelintrc",
+        ".stylelintrc.{js,mjs,cjs,yaml,yml,json}",
+        ".stylelintignore",
+    ])
+}];
 pub(super) const PRETTIER: &[Reads] = &[Reads {
-    below: &[".prettierrc", ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}"],
+    below: &[".prettierrc", ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}", ".editorconfig"],
     also: GIVEN,
     ..of_package(&[
         "prettier.config.{js,mjs,cjs,ts,mts,cts}",
@@ -367,13 +394,15 @@ pub(super) const PRETTIER: &[Reads] = &[Reads {
         ".editorconfig",
     ])
 }];
-pub(super) const MARKDOWNLINT: &[Reads] = &[strictness(&[
+pub(super) const MARKDOWNLINT: &[Reads] = &[nearest(&[
     "{.markdownlint,.markdownlint-cli2}.{json,jsonc,yaml,yml,cjs,mjs}",
     ".markdownlintrc",
     ".markdownlintignore",
 ])];
 pub(super) const SEARCH: &[Reads] = &[Reads {
+    below: &[".ignore", ".rgignore", ".agignore"],
     above: &[".ignore", ".rgignore", ".agignore"],
+    also: "none in the folders that it is given, and below these",
     why: "a folder that is ignored is not searched",
     ..READS
 }];
@@ -482,8 +511,24 @@ pub(super) const PLAYWRIGHT: &[Reads] = &[Reads {
 pub(super) const PRE_COMMIT: &[Reads] =
     &[Reads { fixed: &[".pre-commit-config.yaml"], why: "which checks run stands there", ..READS }];
 
-pub(super) const GIT: &[Reads] = &[Reads {
-    also: "nothing: it judges the state of the work, from a [clean configuration](#contracts-that-ask-git)",
-    why: "`.gitignore` and `.gitattributes` are an honest worker's to change, and a change of them shows in `git status`",
+/// Attributes that say of files that they are no text, or how their spaces are judged.
+const ATTRIBUTES: Reads = Reads {
+    above: &[".gitattributes"],
+    why: "a file that is `binary`, `-diff` or `-whitespace` there is passed over",
     ..READS
-}];
+};
+
+pub(super) const GIT: &[Reads] = &[
+    Reads {
+        verbs: &["diff"],
+        without: &["--quiet", "--exit-code", "--name-only", "--name-status", "--raw"],
+        also: "not where only its exit code or the names count (`--quiet`, `--exit-code`, `--name-only`)",
+        ..ATTRIBUTES
+    },
+    Reads { verbs: &["grep"], with: &["-I"], ..ATTRIBUTES },
+    Reads {
+        also: "nothing: it judges the state of the work, from a [clean configuration](#contracts-that-ask-git)",
+        why: "`.gitignore` and `.gitattributes` are an honest worker's to change, and a change of them shows in `git status`",
+        ..READS
+    },
+];

@@ -165,8 +165,15 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
     Program {
-        names: &["ruby", "perl", "php"],
+        names: &["ruby", "php"],
         reads: reads::CODE,
+        files: Files::Script,
+        does: &[Does::any(Checks)],
+        ..PLAIN
+    },
+    Program {
+        names: &["perl"],
+        reads: reads::PERL,
         files: Files::Script,
         does: &[Does::any(Checks)],
         ..PLAIN
