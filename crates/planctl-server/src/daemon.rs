@@ -170,10 +170,6 @@ async fn serve_at(
             () = stop => None,
             error = pulse::watch_health(&shared, singleton) => error,
         };
-        if let Some(error) = &final_word {
-            tracing::error!("can't {error}");
-            health.set_last_error(format!("could not {error}"));
-        }
         health.set_stopping();
         systemd::notify_stopping();
         tracing::info!("stopping");

@@ -11,12 +11,12 @@ use crate::mutex::lock;
 /// The items in flight. Cheap to clone; all clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight {
-    items: Arc<Mutex<BTreeMap<ItemId, Held>>>,
+    items: Arc<Mutex<BTreeMap<ItemId, ItemInFlight>>>,
 }
 
 /// One item.
 #[derive(Debug, Default)]
-struct Held {
+struct ItemInFlight {
     guards: usize,
     obstacle: Option<String>,
 }

@@ -26,7 +26,10 @@ pub(crate) async fn watch_health(shared: &Arc<Shared>, singleton: &SingletonLock
         beats += 1;
         if !singleton.is_in_place() {
             let state_dir = shared.server_node.state_dir().to_owned();
-            return Some(ServiceError::StateDirGone { state_dir });
+            let error = ServiceError::StateDirGone { state_dir };
+            tracing::error!("can't {error}");
+            shared.health.set_last_error(format!("could not {error}"));
+            return Some(error);
         }
         let store = shared.server_node.store();
         let answer = tokio::time::timeout(ANSWERS_WITHIN, async {
