@@ -322,6 +322,11 @@ pub fn step_words(step: &StepView, now_unix_seconds: f64) -> String {
             let soon = left.map_or("soon".to_owned(), |left| format!("in {left:.0} s"));
             format!("retrying {soon}: {}", safe(&brief(trouble, 100)))
         }
+        (_, Some(trouble)) if step.state == StepState::Working => {
+            let since = step.since.as_deref().and_then(unix_seconds);
+            let time = since.map(|since| format!(", for {}", seconds((now_unix_seconds - since).max(0.0))));
+            format!("{}{}", safe(&brief(trouble, 120)), time.unwrap_or_default())
+        }
         _ => step_state(step.state).to_owned(),
     }
 }

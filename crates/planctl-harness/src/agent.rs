@@ -163,6 +163,13 @@ pub struct Worked {
     pub is_mute: bool,
 }
 
+impl Worked {
+    /// Returns the result of work that did not begin.
+    pub fn without_output(said: AgentSaid) -> Worked {
+        Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
+    }
+}
+
 impl Agent {
     /// Runs the agent on one item until it ends, its deadline, or `cancel`.
     ///
@@ -264,8 +271,7 @@ fn transient_fault(message: String) -> Worked {
 }
 
 fn fault_result(fault: Fault) -> Worked {
-    let said = AgentSaid::Faulted(fault);
-    Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
+    Worked::without_output(AgentSaid::Faulted(fault))
 }
 
 /// Decides what the engine hears: our own ending first, then errors by shape, then the exit status (INTERFACE 3.3).

@@ -96,7 +96,7 @@ pub use proxy::Hosts;
 pub use reach::{HostPattern, NoHost, Reach};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
-pub use spawn::{EndingTree, Primitive, Spawner, Stage, TreeName, helper_main};
+pub use spawn::{Primitive, Spawner, Stage, TreeName, helper_main};
 pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
 pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, list_files};

@@ -39,7 +39,7 @@ mod wire;
 
 pub use helper::helper_main;
 pub use host::Primitive;
-pub use named::{EndingTree, TreeName};
+pub use named::TreeName;
 pub use spawner::Spawner;
 pub use wire::Stage;
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use planctl_store::StoreError;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
@@ -90,8 +89,8 @@ impl Default for DaemonOptions {
 ///
 /// # Errors
 ///
-/// Those that no later try can mend: a schema that another planctl has changed, and a helper for child processes that
-/// can't be started. While the database is away it waits, however long that takes (P12).
+/// Those that no later try can mend: a schema that another planctl has changed, a state directory that is not in its place any more,
+/// and a helper for child processes that can't be started. While the database is away it waits, however long that takes (P12).
 pub async fn serve(
     server_node: ServerNode,
     singleton: &SingletonLock,
@@ -106,7 +105,7 @@ pub async fn serve(
     let (final_word, leaving) = served?;
     tracing::info!("stopped within {:.1} s", leaving.elapsed().as_secs_f64());
     match final_word {
-        Some(error) => Err(error.into()),
+        Some(error) => Err(error),
         None => Ok(()),
     }
 }
@@ -119,7 +118,7 @@ async fn serve_at(
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
-) -> Result<(Option<StoreError>, Instant), ServiceError> {
+) -> Result<(Option<ServiceError>, Instant), ServiceError> {
     // A daemon that can't start child processes can't work on any run.
     server_node.spawner()?;
     server_node.begin_as_daemon(Daemon { serves_all: options.otherwise.is_some() });
@@ -169,7 +168,7 @@ async fn serve_at(
     let asked = async {
         let final_word = tokio::select! {
             () = stop => None,
-            error = pulse::watch_health(&shared) => error,
+            error = pulse::watch_health(&shared, singleton) => error,
         };
         health.set_stopping();
         systemd::notify_stopping();

@@ -300,7 +300,7 @@ pub struct StepView {
     /// The lock that its work waits for; `null` where it waits for none.
     #[serde(default)]
     pub lock: Option<LockView>,
-    /// The trouble that kept its worker from the work, of a resting step.
+    /// The trouble that kept its worker from the work, of a resting step; of a working one, what its worker waits for before it begins.
     #[serde(default)]
     pub trouble: Option<String>,
     /// The amounts that its attempts have used.

@@ -5,6 +5,9 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use planctl_engine::{NodeId, RunId};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::io::Errno;
@@ -14,20 +17,26 @@ use rustix::net::{
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::ancestry::is_inside_worker;
+use crate::ancestry::{describe_process, is_inside_worker};
+use crate::blocking::brief_file_work;
 use crate::digest::digest_of;
 
 /// How many may wait for the end of one tree.
 const WAITERS_MAX: i32 = 128;
+/// After which time it is said what the end of a tree waits for.
+const NAMED_AFTER: Duration = Duration::from_secs(1);
+/// The pause before a tree is asked again whose guardian refused.
+const ASKED_AGAIN: Duration = Duration::from_millis(100);
 
 /// A name that one tree of this host has at a time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TreeName(String);
 
 impl TreeName {
-    /// Makes a name of two words.
-    pub fn of(words: [&str; 2]) -> TreeName {
-        TreeName(format!("planctl-{}", digest_of(words.join("\0").as_bytes()).as_str()))
+    /// Returns the name of the agent that works on a step of a run.
+    pub fn of_agent(run: RunId, node: &NodeId) -> TreeName {
+        let words = format!("{run}\0{}", node.as_str());
+        TreeName(format!("planctl-{}", digest_of(words.as_bytes()).as_str()))
     }
 
     /// Takes the name for as long as the descriptor is open.
@@ -42,8 +51,27 @@ impl TreeName {
         Ok(own)
     }
 
+    /// Ends the agent that has the name, be it started by a planctl that stands still, and waits until it is dead: its lease is
+    /// over, so nobody may use its work. `hears` gets what is waited for, where that takes longer than a second.
+    pub async fn end_earlier_agent(&self, mut hears: impl FnMut(&str)) {
+        let mut next = self.end_tree();
+        while let Some(tree) = next {
+            let guardian = tree.guardian;
+            let mut ended = std::pin::pin!(tree.ended());
+            if tokio::time::timeout(NAMED_AFTER, &mut ended).await.is_err() {
+                let process = brief_file_work(|| describe_process(guardian));
+                hears(&format!("waits for the end of an earlier agent: {process} ends it"));
+                ended.await;
+            }
+            next = self.end_tree();
+            if next.is_some() {
+                tokio::time::sleep(ASKED_AGAIN).await;
+            }
+        }
+    }
+
     /// Asks for the end of the tree that has the name; `None` where there is none, or none that could be asked.
-    pub fn end_tree(&self) -> Option<EndingTree> {
+    fn end_tree(&self) -> Option<EndingTree> {
         let line = self.socket().ok()?;
         connect(&line, &self.address().ok()?).ok()?;
         let guardian = getsockopt(&line, PeerCredentials).ok()?.pid();
@@ -69,15 +97,15 @@ pub(super) fn accept_asker(name: &OwnedFd) -> Option<OwnedFd> {
 }
 
 /// A tree that was asked to end.
-pub struct EndingTree {
+struct EndingTree {
     /// The process that ends it; 0 where that is of another PID namespace.
-    pub guardian: i32,
+    guardian: i32,
     line: UnixStream,
 }
 
 impl EndingTree {
     /// Waits until the tree has ended, or its guardian has refused to end it for this user.
-    pub async fn ended(self) {
+    async fn ended(self) {
         // Nothing is ever said on the line, so what can be read is its end; where it can't be watched, the caller asks again.
         if let Ok(line) = tokio::net::UnixStream::from_std(self.line) {
             line.readable().await.ok();

@@ -283,6 +283,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use planctl_engine::{NodeId, RunId};
+
     use super::*;
 
     fn request(argument: &str) -> Request {
@@ -296,7 +298,7 @@ mod tests {
             grace: Duration::ZERO,
             grace_if_abandoned: Duration::from_secs(1),
             limits: Limits { memory_bytes: Some(1 << 30), open_files: Some(64), ..Limits::default() },
-            name: Some(TreeName::of(["run", "step"])),
+            name: Some(TreeName::of_agent(RunId::from_u128(7), &NodeId::new("step"))),
             confinement: Some(Box::new(Confinement {
                 has_namespaces: true,
                 has_own_users: true,

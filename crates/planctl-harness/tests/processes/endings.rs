@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
+use planctl_engine::{NodeId, RunId};
 use planctl_harness::{Command, End, Input, Spawner, Stage, Stream, TreeName};
 
 use super::support::{alive, block_on, eventually, marked, run, run_script, script, spawner};
@@ -343,9 +344,10 @@ fn a_stopped_guardian_ends_the_tree_and_says_so() {
 
 fn p9_a_tree_with_a_name_is_the_only_one_and_ends_when_asked_for_the_name() {
     let (command, mark) = marked(script("setsid sleep 999 & echo; sleep 999"));
-    let name = TreeName::of([&mark, "1"]);
+    let run_id = RunId::from_u128(u128::from(std::process::id()));
+    let name = TreeName::of_agent(run_id, &NodeId::new("1"));
     let [first, second] = [spawner(), spawner()].map(|spawner| spawner.with_name(name.clone()));
-    let other = spawner().with_name(TreeName::of([&mark, "2"]));
+    let other = spawner().with_name(TreeName::of_agent(run_id, &NodeId::new("2")));
     let begun = tokio::sync::Notify::new();
     let mut watch = |_: Stream, _: &[u8]| begun.notify_one();
     let asking = async {
@@ -353,9 +355,8 @@ fn p9_a_tree_with_a_name_is_the_only_one_and_ends_when_asked_for_the_name() {
         let refused = run(&second, &script("exit 5")).await.end;
         assert!(matches!(refused, End::NotStarted { stage: Stage::Name, .. }), "{refused:?}");
         assert_eq!(run(&other, &script("exit 5")).await.end, End::Exited(5));
-        name.end_tree().unwrap().ended().await;
+        name.end_earlier_agent(|_| ()).await;
         assert!(alive(&mark).is_empty(), "the name was free before the tree was dead");
-        assert!(name.end_tree().is_none());
         assert_eq!(run(&second, &script("exit 5")).await.end, End::Exited(5));
     };
     let (finished, ()) =

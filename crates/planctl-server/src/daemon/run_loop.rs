@@ -25,6 +25,7 @@ use crate::node::instance::runs_worked_on;
 use crate::node::quarantine::SweepReport;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
+use crate::plans::start::STARTS_WAIT_MAX;
 use crate::runs::settings::RunSettings;
 use crate::runs::shown::{run_state, worktree_trouble};
 use crate::runs::worked_on::Presence;
@@ -68,7 +69,7 @@ impl ServerNode {
     ) -> Result<RunLoopEnd, ServiceError> {
         self.mark_worked_on(run)?;
         // An earlier process may have been killed between the end of a run and the beginning of the one that follows.
-        self.follow(Some(self.store().run(run).await?.workspace)).await?;
+        self.follow(Some(self.store().run(run).await?.workspace), STARTS_WAIT_MAX).await?;
         let (ends, mut ended) = mpsc::unbounded_channel();
         let family = Family::new(run, options.returns_when_waiting, ends);
         let (signals, seen) = Signals::new();
@@ -131,7 +132,7 @@ impl ServerNode {
         }
         send_rest(self).await;
         if matches!(end, RunLoopEnd::Ended(_)) {
-            self.follow(Some(self.store().run(run).await?.workspace)).await?;
+            self.follow(Some(self.store().run(run).await?.workspace), STARTS_WAIT_MAX).await?;
         } else {
             self.leave_family(&family).await?;
         }

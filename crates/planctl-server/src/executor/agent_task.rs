@@ -1,23 +1,18 @@
 //! An item of an agent: the worker works, and its report is stored.
 
 use std::path::Path;
-use std::time::Duration;
 
 use planctl_api::wire::{PromptView, moment};
 use planctl_engine::{AgentSaid, Fault, FaultKind, Role, Task, Work};
-use planctl_harness::{Assignment, Masks, Output, Stream, TreeName, brief_file_work, describe_process};
+use planctl_harness::{Assignment, Masks, Output, Stream, TreeName, brief_file_work};
 use planctl_store::Claimed;
 
 use super::{Cancel, Executor};
 use crate::clock;
 use crate::executor::slots::Slot;
+use crate::node::in_flight::InFlightGuard;
 use crate::node::services::ServiceError;
 use crate::node::spool::Spool;
-
-/// When an agent says that it waits for the end of an earlier attempt.
-const SAYS_WHAT_IT_WAITS_FOR: Duration = Duration::from_secs(1);
-/// How long it waits until it asks again for an end that was refused.
-const ASKED_AGAIN: Duration = Duration::from_millis(100);
 
 impl Executor {
     /// Lets an agent work and reports what came of it; returns what was claimed with the report.
@@ -30,7 +25,7 @@ impl Executor {
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
         };
-        let _held = self.in_flight.hold(&claimed.item.id);
+        let held = self.in_flight.hold(&claimed.item.id);
         let task = task_of(claimed)?;
         self.begin_activity(claimed, false);
         if self.settings.is_guided(role) {
@@ -72,10 +67,10 @@ impl Executor {
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
         let mut watch = self.output_sink(claimed, "worker");
-        let name = TreeName::of([&self.run.to_string(), claimed.item.at.node.as_str()]);
+        let name = TreeName::of_agent(self.run, &claimed.item.at.node);
         let spawner = self.spawner.with_name(name.clone());
         let work = async |mut cancel| {
-            end_earlier_attempt(&name, slot, &mut watch, &mut cancel).await?;
+            end_earlier_agent(&name, (slot, &held), &mut watch, &mut cancel).await?;
             Some(agent.run_item(&spawner, &assignment, &mut watch, cancel).await)
         };
         let Some(worked) = self.while_renewing(claimed, &slot.stop, slot, work).await else {
@@ -90,37 +85,25 @@ impl Executor {
     }
 }
 
-/// Ends what is left on this host of an earlier attempt at the step: its lease is over, so nobody may use its work. Says after a
-/// moment what it waits for; returns `None` where it shall wait no longer.
-async fn end_earlier_attempt(
+/// Ends what is left on this host of an earlier agent of the step. Says after a moment what it waits for; returns `None` where it
+/// shall wait no longer.
+async fn end_earlier_agent(
     name: &TreeName,
-    slot: &Slot,
+    (slot, held): (&Slot, &InFlightGuard),
     watch: &mut impl FnMut(Stream, &[u8]),
     cancel: &mut Cancel,
 ) -> Option<()> {
-    let Some(mut tree) = name.end_tree() else { return Some(()) };
     let _waiting = slot.wait_with_slot();
-    let ending = async {
-        loop {
-            let guardian = tree.guardian;
-            let mut ended = std::pin::pin!(tree.ended());
-            if tokio::time::timeout(SAYS_WHAT_IT_WAITS_FOR, &mut ended).await.is_err() {
-                let process = brief_file_work(|| describe_process(guardian));
-                let words =
-                    format!("waits until an earlier attempt at the step has ended: {process} ends it");
-                tracing::warn!("{words}");
-                watch(Stream::Stderr, format!("planctl {words}\n").as_bytes());
-                ended.await;
-            }
-            let Some(another) = name.end_tree() else { return };
-            tree = another;
-            tokio::time::sleep(ASKED_AGAIN).await;
-        }
+    let hears = |words: &str| {
+        tracing::warn!("{words}");
+        watch(Stream::Stderr, format!("planctl {words}\n").as_bytes());
+        held.set_obstacle(Some(words.to_owned()));
     };
     tokio::select! {
-        () = ending => Some(()),
-        () = cancel => None,
+        () = name.end_earlier_agent(hears) => held.set_obstacle(None),
+        () = cancel => return None,
     }
+    Some(())
 }
 
 /// Returns what an agent is told, as it is kept.

@@ -41,6 +41,8 @@ fn of_service(error: ServiceError) -> Problem {
         Error::TooMany { next, .. } => Problem::new(Code::TooMany, message).next(next),
         Error::NotFound { .. } => Problem::new(Code::NotFound, message),
         Error::Protect(_) | Error::Io { .. } => Problem::new(Code::Temporary, message),
+        Error::StateDirGone { .. } => Problem::new(Code::Temporary, message)
+            .help("put it back, and start the daemon again; without it a daemon begins with a new one"),
         Error::Broken { .. } => Problem::new(Code::Defect, message),
     }
 }

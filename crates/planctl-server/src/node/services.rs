@@ -173,6 +173,12 @@ pub enum ServiceError {
         #[source]
         source: io::Error,
     },
+    /// The state directory of a daemon is not where it was.
+    #[error("go on: the state directory {} was moved or deleted", .state_dir.display())]
+    StateDirGone {
+        /// Where it was.
+        state_dir: PathBuf,
+    },
     /// Something that cannot be is so: a defect of planctl.
     #[error("go on: {what} (this is a defect of planctl)")]
     Broken {

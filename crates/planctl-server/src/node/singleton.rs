@@ -5,12 +5,12 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_api::wire::DaemonInfo;
-use planctl_harness::blocking_in_place;
+use planctl_harness::{blocking_in_place, brief_file_work};
 
 const LOCK: &str = "daemon.lock";
 const INFO: &str = "daemon.json";
@@ -87,6 +87,18 @@ impl SingletonLock {
         Ok(SingletonLock { lock, info })
     }
 
+    /// Says whether the state directory is still where it was: in its place lies the lock that this process holds.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let place = self.info.with_file_name(LOCK);
+        brief_file_work(|| match (fs::metadata(place), self.lock.metadata()) {
+            (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),
+            (Err(error), _) => {
+                !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            }
+            (Ok(_), Err(_)) => true,
+        })
+    }
+
     /// Says where the daemon listens, from now on.
     ///
     /// # Errors
@@ -106,6 +118,10 @@ impl SingletonLock {
 
 impl Drop for SingletonLock {
     fn drop(&mut self) {
+        // In another place, the files may be those of another daemon.
+        if !self.is_in_place() {
+            return;
+        }
         let left = remove_if_there(&self.info).and_then(|()| self.lock.set_len(0));
         if let Err(error) = left {
             tracing::debug!(%error, "what the daemon said about itself stays behind");

@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use planctl_api::wire::calls::Start;
 use planctl_api::wire::{EntryRuns, FollowUpView, LibraryEntryView, LibraryPage, LibraryRuns};
@@ -29,20 +30,25 @@ const BY: &str = "planctl";
 
 impl ServerNode {
     /// Has the plans begin that follow runs of this host, or of one workspace, that are done; each waits for its own approval.
+    /// Another start is waited for that long, and then it is for the next call.
     ///
     /// # Errors
     ///
     /// Those of the store, with which it is tried again; what else keeps a plan from following is recorded, and logged.
-    pub(crate) async fn follow(&self, workspace: Option<WorkspaceId>) -> Result<(), ServiceError> {
+    pub(crate) async fn follow(
+        &self,
+        workspace: Option<WorkspaceId>,
+        within: Duration,
+    ) -> Result<(), ServiceError> {
         for due in self.store().to_follow(self.host(), workspace, AT_ONCE).await? {
             let run = self.store().run(due.run).await?;
-            match self.begin_next(&run, &due.next).await {
+            match self.begin_next(&run, &due.next, within).await {
                 Ok(made) => {
                     tracing::info!(run.name = %run.name, "{} follows, and waits for approval", due.next);
                     self.store().record_follow_up(run.id, Ok(made)).await?;
                 }
                 Err(ServiceError::Store(error)) => return Err(error.into()),
-                // Room may be made.
+                // Room may be made, and another start come to its end.
                 Err(ServiceError::TooMany { .. }) => {}
                 Err(error) => {
                     tracing::warn!(run.name = %run.name, "{} can't follow: {error}", due.next);
@@ -53,7 +59,7 @@ impl ServerNode {
         Ok(())
     }
 
-    async fn begin_next(&self, run: &RunRow, next: &str) -> Result<RunId, ServiceError> {
+    async fn begin_next(&self, run: &RunRow, next: &str, within: Duration) -> Result<RunId, ServiceError> {
         let workspace = PathBuf::from(&run.workspace_path);
         let config = self.config_there(workspace.clone()).await?;
         let caller = Caller {
@@ -65,7 +71,7 @@ impl ServerNode {
             is_looking: false,
             request: Some(RequestId::for_follow_up(run.id)),
         };
-        self.services(caller).await?.begin_next(run, next).await
+        self.services(caller).await?.begin_next(run, next, within).await
     }
 
     /// Reads the configuration of a workspace as a person's command there would, who is asked before anything follows from it.
@@ -160,8 +166,8 @@ impl Services {
     }
 
     /// Makes the run of the plan that follows another, unless one of it is open; returns it.
-    async fn begin_next(&self, before: &RunRow, next: &str) -> Result<RunId, ServiceError> {
-        let _starting = self.lock_starts().await?;
+    async fn begin_next(&self, before: &RunRow, next: &str, within: Duration) -> Result<RunId, ServiceError> {
+        let _starting = self.lock_starts(within).await?;
         let request = RequestId::for_follow_up(before.id);
         if let Some(made) = self.store.run_of_request(request).await? {
             if made.head.status == RunStatus::New {

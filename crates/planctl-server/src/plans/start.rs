@@ -27,7 +27,7 @@ use crate::workspaces::notes;
 use crate::workspaces::worktrees::Planned;
 
 /// How long a start waits for another one in its workspace.
-const STARTS_WAIT_MAX: Duration = Duration::from_secs(60);
+pub(crate) const STARTS_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The result of a start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ impl Services {
     /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
-        let _starting = self.lock_starts().await?;
+        let _starting = self.lock_starts(STARTS_WAIT_MAX).await?;
         if let Some(request) = self.caller.request
             && let Some(run) = self.store.run_of_request(request).await?
         {
@@ -113,9 +113,9 @@ impl Services {
         self.with_own_vote(started, start).await
     }
 
-    /// Waits until nobody else starts a run in the workspace, for a minute at most, and keeps others from it until the answer is
+    /// Waits until nobody else starts a run in the workspace, for this long at most, and keeps others from it until the answer is
     /// dropped.
-    pub(super) async fn lock_starts(&self) -> Result<Arc<OwnedFd>, ServiceError> {
+    pub(super) async fn lock_starts(&self, within: Duration) -> Result<Arc<OwnedFd>, ServiceError> {
         let workspace = self.own_folder()?;
         let starting = format!("starting/{}", notes::name_of(workspace));
         let mut named = String::new();
@@ -124,9 +124,9 @@ impl Services {
             self.server_node.say(&format!("waits for another start in {}: {holder}", workspace.display()));
         };
         let locking = lock_exclusively(self.server_node.state_dir(), &starting, hears);
-        match tokio::time::timeout(STARTS_WAIT_MAX, locking).await {
+        match tokio::time::timeout(within, locking).await {
             Ok(locked) => locked,
-            Err(_elapsed) => Err(ServiceError::Conflict {
+            Err(_elapsed) => Err(ServiceError::TooMany {
                 what: format!(
                     "start a run in {}, since another start there does not end: {named}",
                     workspace.display()

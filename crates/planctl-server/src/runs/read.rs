@@ -6,6 +6,7 @@ use std::sync::Arc;
 use planctl_engine::{Fact, Graph, NodeId, NodeState, Record, Role, RunId, RunStatus, Work};
 use planctl_store::{Ahead, AwaitedLock, Records, RunRow, RunView, Store, StoreError, Unread};
 
+use crate::node::in_flight::InFlight;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::shown::{Inner, Shown};
 use crate::runs::worked_on::ONLINE;
@@ -101,14 +102,21 @@ impl Obstacles {
         Ok(found)
     }
 
-    /// Returns the trouble that kept workers from the work of a run's nodes that rest.
-    fn troubles_of(&mut self, run: &Loaded) -> Result<BTreeMap<NodeId, String>, StoreError> {
+    /// Returns the trouble that kept workers from the work of a run's nodes that rest, and keeps those of this process from it.
+    fn troubles_of(
+        &mut self,
+        run: &Loaded,
+        in_flight: &InFlight,
+    ) -> Result<BTreeMap<NodeId, String>, StoreError> {
         let mut troubles = BTreeMap::new();
         for (id, node) in run.resting() {
             let rest = self.rests.remove(&(id, node.clone())).transpose()?;
             if let Some(Fact::NodeResting { message, .. }) = rest {
                 troubles.insert(node.clone(), message);
             }
+        }
+        for item in run.view.items.iter().filter(|item| item.is_leased) {
+            troubles.extend(in_flight.obstacle(&item.id).map(|words| (item.at.node.clone(), words)));
         }
         Ok(troubles)
     }
@@ -138,9 +146,11 @@ impl Services {
         let read: Vec<&Loaded> = loaded.iter().filter_map(|run| run.as_ref().ok()).collect();
         let mut obstacles = Obstacles::of(&self.store, &read).await?;
         let mut inner = self.runs_within(&read, which).await?;
+        let in_flight = self.server_node.in_flight();
         let mut shown = |run: Loaded| {
             let id = run.id();
-            let troubles = obstacles.troubles_of(&run).map_err(|error| Unread { run: id, error })?;
+            let troubles =
+                obstacles.troubles_of(&run, in_flight).map_err(|error| Unread { run: id, error })?;
             let mut within = BTreeMap::new();
             for (node, child, _) in run.children() {
                 let inner = inner.remove(&child).transpose().map_err(|error| Unread { run: id, error })?;

@@ -34,7 +34,7 @@ pub(super) struct Shown {
     pub(super) locks: Vec<AwaitedLock>,
     /// A worker of each role whose workers are all paused.
     pub(super) paused: Arc<BTreeMap<Role, String>>,
-    /// The trouble that kept workers from the work of nodes that rest.
+    /// The trouble that kept workers from the work of nodes that rest, or keeps them from it.
     pub(super) troubles: BTreeMap<NodeId, String>,
     /// The newest runs of the plans that its nodes carry out.
     pub(super) within: BTreeMap<NodeId, Inner>,
@@ -188,7 +188,11 @@ impl Shown {
             lock: item
                 .and_then(|item| self.locks.iter().find(|lock| lock.item == item.id))
                 .map(|lock| LockView { name: lock.lock.clone(), run: lock.run.clone() }),
-            trouble: self.troubles.get(&node.id).filter(|_| state == StepState::Resting).cloned(),
+            trouble: self
+                .troubles
+                .get(&node.id)
+                .filter(|_| matches!(state, StepState::Resting | StepState::Working))
+                .cloned(),
             spent: SpentView::from(tally.spent),
             // The item of a plan within is put off until its run moves.
             since: item.map(|item| {

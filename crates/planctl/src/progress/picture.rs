@@ -171,13 +171,17 @@ fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64, is_left_alo
             parts.push(styled(CARE, "interrupted"));
             parts.push(attempt_words(step));
         }
-        StepState::Working | StepState::Checking => {
+        StepState::Working | StepState::Checking if step.trouble.is_none() => {
             let time =
                 since.map(|seconds| format!(" {}", show::span(Duration::from_secs_f64(seconds.min(1e9)))));
             parts.push(format!("{}{}", show::step_state(step.state), time.unwrap_or_default()));
             parts.push(attempt_words(step));
         }
-        StepState::Ready | StepState::Resting | StepState::Waiting => {
+        StepState::Working
+        | StepState::Checking
+        | StepState::Ready
+        | StepState::Resting
+        | StepState::Waiting => {
             parts.push(styled(CARE, &show::step_words(step, now_unix_seconds)));
             parts.push(attempt_words(step));
         }

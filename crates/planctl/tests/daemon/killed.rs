@@ -68,15 +68,44 @@ fn p10_killed_between_the_end_of_a_run_and_its_last_marks() {
     place.await_quiet();
 }
 
-#[test]
-fn h_50_killed_between_the_end_of_a_run_and_the_beginning_of_the_one_that_follows() {
-    let place = Place::new();
+/// Writes the plan `p.md`, which `q.md` is to follow.
+fn write_chain(place: &Place) {
     place.plan(1, "");
     let text = std::fs::read_to_string(place.path("work/p.md")).unwrap();
     std::fs::write(place.path("work/q.md"), &text).unwrap();
     let chained = text.replacen("---\n\n", "then: q.md\n---\n\n", 1);
     assert_ne!(chained, text);
     std::fs::write(place.path("work/p.md"), chained).unwrap();
+}
+
+#[test]
+fn h_50_a_plan_follows_once_another_start_that_stood_still_is_over() {
+    let place = Place::new();
+    write_chain(&place);
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.set("hold-gate-1");
+    place.start_and_leave("gate begin 1");
+    let others = place.lock_starts();
+    place.unset("hold-gate-1");
+    let is_starting = || place.those_that_have_open("state/starting/").contains(&daemon.pid());
+    wait_until("the plan that follows waits", is_starting);
+    wait_until("it waits no more", || !is_starting());
+    let sql = |text: &str| place.must(&["db", "psql", "--owner", "--", "-Atc", text]).out.trim().to_owned();
+    assert_eq!(sql("select count(*) from follow_ups"), "0", "what may pass is no verdict");
+    assert_eq!(place.json(&["daemon", "status", "--json"])["health"]["is_alive"], true);
+    drop(others);
+    wait_until("the run that follows", || {
+        sql("select name || ' ' || status from runs where name like 'q-%'") == "q-1 awaiting"
+    });
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+}
+
+#[test]
+fn h_50_killed_between_the_end_of_a_run_and_the_beginning_of_the_one_that_follows() {
+    let place = Place::new();
+    write_chain(&place);
     let sql = |text: &str| place.must(&["db", "psql", "--owner", "--", "-Atc", text]).out.trim().to_owned();
     let followers = || sql("select string_agg(name || ' ' || status, ',') from runs where name like 'q-%'");
     let mut daemon = place.daemon();

@@ -64,6 +64,27 @@ fn who_starts_a_daemon_while_others_do_is_told_that_one_is_there() {
 }
 
 #[test]
+fn a_daemon_whose_state_directory_was_moved_away_says_so_and_ends_with_a_failure() {
+    let place = Place::new();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    let state = place.path("state");
+    std::fs::rename(&state, place.path("moved")).unwrap();
+    let said = daemon.end();
+    assert_eq!(said.code, 75, "a service manager starts it again: {said:?}");
+    let words = format!("the state directory {} was moved or deleted", state.display());
+    assert!(said.err.contains(&words), "{said:?}");
+    place.await_quiet();
+    // Back in its place it serves as before.
+    std::fs::rename(place.path("moved"), &state).unwrap();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
 fn a_daemon_whose_files_were_removed_is_told_and_can_be_stopped() {
     let place = Place::new();
     let mut daemon = place.daemon();

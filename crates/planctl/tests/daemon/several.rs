@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::history::{must_be_done, must_be_in_order};
 use crate::support::{Going, Place, wait_until};
@@ -143,4 +143,65 @@ fn p4_p9_agents_of_a_daemon_that_sleeps_past_its_lease_end_before_those_of_anoth
     must_be_done(&place, &[1, 1]);
     assert_eq!(place.noted("work end 1"), 1, "{:#?}", place.journal());
     end(daemons, keeper);
+}
+
+#[test]
+fn a_run_says_for_the_end_of_which_earlier_agent_its_step_waits() {
+    let (place, _, daemons, keeper) = two();
+    place.set("hold-work-1");
+    place.start_and_leave("work begin 1");
+    let sleeper = holder(&place);
+    let kept = place.path(["one", "two"][sleeper]).join("instances").display().to_string();
+    // Nobody is left who could end the agent: the daemon stands still, and so do those that it had start processes.
+    let stopped: Vec<Pid> = place.those_that_have_open(&kept);
+    stopped.iter().for_each(|process| kill_process(*process, Signal::STOP).unwrap());
+    let other = place.path(["one", "two"][1 - sleeper]);
+    let said = |words: &[&str]| place.start_with(words, &[("PLANCTL_STATE_DIR", other.as_os_str())]).end();
+    let step = || {
+        let said = said(&["plan", "status", "@last", "--json"]);
+        serde_json::from_str::<serde_json::Value>(&said.out).unwrap()["steps"][0].clone()
+    };
+    wait_until("the step says what it waits for", || step()["trouble"] != serde_json::Value::Null);
+    let words = step()["trouble"].as_str().unwrap().to_owned();
+    assert!(words.starts_with("waits for the end of an earlier agent: process "), "{words}");
+    let number = words.split(' ').nth(9).unwrap();
+    assert!(stopped.iter().any(|process| process.as_raw_nonzero().to_string() == number), "{words}");
+    let human = said(&["plan", "status", "@last"]);
+    assert!(
+        human.out.contains(&format!("waits for the end of an earlier agent: process {number} ")),
+        "{human:?}"
+    );
+    let why = said(&["why", "@last", "1"]);
+    assert!(why.out.contains("waits for the end of an earlier agent"), "{why:?}");
+    stopped.iter().for_each(|process| kill_process(*process, Signal::CONT).unwrap());
+    place.await_note("work begin 1", 2);
+    assert_eq!(step()["trouble"], serde_json::Value::Null);
+    place.unset("hold-work-1");
+    place.await_state("done");
+    end(daemons, keeper);
+}
+
+#[test]
+fn p4_p9_the_agent_of_a_worker_that_sleeps_past_its_lease_ends_before_that_of_another_begins() {
+    let place = Place::with_leases_of(LEASE_SECONDS);
+    place.plan(1, "");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.must(&["plan", "run", "p.md", "--approve", "-d"]);
+    place.set("hold-work-1");
+    let start = || place.start(&["worker", "run", "--role", "coder", "--exec", &place.exec(), "--once"]);
+    let first = start();
+    place.await_note("work begin 1", 1);
+    first.signal(Signal::STOP);
+    let second = start();
+    place.await_note("work begin 1", 2);
+    assert_eq!(place.noted("overlap"), 0, "two workers in one workspace: {:#?}", place.journal());
+    place.unset("hold-work-1");
+    place.await_state("done");
+    first.signal(Signal::CONT);
+    assert_eq!((first.end().code, second.end().code), (0, 0));
+    assert_eq!(place.noted("work end 1"), 1, "{:#?}", place.journal());
+    must_be_done(&place, &[1]);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
 }

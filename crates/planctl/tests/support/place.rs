@@ -321,6 +321,12 @@ impl Place {
             .collect()
     }
 
+    /// Returns the processes that have a file open whose path holds these words.
+    pub fn those_that_have_open(&self, words: &str) -> Vec<Pid> {
+        let has_it = |pid: &i32| open_files(*pid).any(|file| leads_to(&file, words));
+        processes().filter(has_it).filter_map(Pid::from_raw).collect()
+    }
+
     /// Lists the processes that workers and contracts started; planctl's own and Postgres are not among them.
     pub fn trees_alive(&self) -> Vec<String> {
         let is_ours = |line: &String| {
@@ -438,8 +444,7 @@ impl Going {
     /// Waits until it has a file open whose path holds these words.
     pub fn await_open(&self, words: &str) {
         wait_until(&format!("{words} is open in planctl {}", self.words), || {
-            open_files(self.pid().as_raw_nonzero().get())
-                .any(|file| fs::read_link(file).is_ok_and(|path| path.to_string_lossy().contains(words)))
+            open_files(self.pid().as_raw_nonzero().get()).any(|file| leads_to(&file, words))
         });
     }
 
@@ -512,6 +517,11 @@ pub fn processes() -> impl Iterator<Item = i32> {
 
 fn open_files(pid: i32) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Says whether a link leads to a path that holds these words.
+fn leads_to(link: &Path, words: &str) -> bool {
+    fs::read_link(link).is_ok_and(|path| path.to_string_lossy().contains(words))
 }
 
 /// Says whether a process is there and not a zombie.

@@ -22,6 +22,8 @@ const AT_ONCE: i64 = 1000;
 const ENDED_AT_ONCE: i64 = 200;
 /// How many worktrees of runs that ended are looked at in one turn.
 const LEFT_AT_ONCE: i64 = 20;
+/// How long a plan that follows waits for another start there; the next turn tries again.
+const STARTS_WAIT_MAX: Duration = Duration::from_millis(500);
 
 /// Draws marks.
 #[derive(Default)]
@@ -79,7 +81,7 @@ impl Turns for Marks {
             }
         }
         if matches!(shared.scope, Scope::Host) {
-            shared.server_node.follow(None).await?;
+            shared.server_node.follow(None, STARTS_WAIT_MAX).await?;
         }
         // Git and large folders take their time.
         self.left.retain(|run| {

@@ -1,13 +1,15 @@
-//! Feels whether the database answers and has the resources to record, and whether it still is the one this planctl knows; feeds the watchdog.
+//! Feels whether the database answers and has the resources to record, and whether it still is the one this planctl knows; whether
+//! the state directory is in its place; feeds the watchdog.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_store::StoreError;
 use planctl_store::cluster::Cluster;
 
 use super::Shared;
 use crate::node::health::is_final;
+use crate::node::services::ServiceError;
+use crate::node::singleton::SingletonLock;
 use crate::node::systemd;
 
 /// How often.
@@ -18,10 +20,17 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 const SCHEMA_EVERY: u32 = 5;
 
 /// Feels until the daemon stops; returns earlier with what makes going on useless.
-pub(crate) async fn watch_health(shared: &Arc<Shared>) -> Option<StoreError> {
+pub(crate) async fn watch_health(shared: &Arc<Shared>, singleton: &SingletonLock) -> Option<ServiceError> {
     let mut beats = 0;
     while !shared.is_stopping() {
         beats += 1;
+        if !singleton.is_in_place() {
+            let state_dir = shared.server_node.state_dir().to_owned();
+            let error = ServiceError::StateDirGone { state_dir };
+            tracing::error!("can't {error}");
+            shared.health.set_last_error(format!("could not {error}"));
+            return Some(error);
+        }
         let store = shared.server_node.store();
         let answer = tokio::time::timeout(ANSWERS_WITHIN, async {
             store.now().await?;
@@ -33,7 +42,7 @@ pub(crate) async fn watch_health(shared: &Arc<Shared>) -> Option<StoreError> {
         match answer.await {
             Ok(Ok(None)) => shared.health.set_database_up(),
             Ok(Ok(Some((of, why)))) => shared.health.set_database_short(of, &why),
-            Ok(Err(error)) if is_final(&error) => return Some(error),
+            Ok(Err(error)) if is_final(&error) => return Some(error.into()),
             Ok(Err(error)) => shared.health.set_database_away(&error.to_string()),
             Err(_) => {
                 let why = store.connection_refusal();

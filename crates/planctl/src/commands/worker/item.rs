@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use planctl_api::wire::calls::{ClaimedView, ProfileView};
 use planctl_api::wire::{WorkerEvent, moment};
-use planctl_engine::Role;
-use planctl_harness::{Agent, Assignment, ContextEntry, Worked, denial, digest_of, read_context};
+use planctl_engine::{AgentSaid, ItemId, Role};
+use planctl_harness::{
+    Agent, Assignment, ContextEntry, Spawner, TreeName, Worked, denial, digest_of, read_context,
+};
 use tokio::sync::watch;
 
 use super::pool::{Phase, WorkerPool, is_transient, wait_until_past};
@@ -72,17 +74,24 @@ impl WorkerPool {
     async fn run_agent(&self, agent: &Agent, claimed: &ClaimedView, held: &LeasedItem) -> Done {
         let (ended, mut gone) = watch::channel(false);
         let phase = self.phase.clone();
-        let cancel = async move {
+        let mut cancel = Box::pin(async move {
             tokio::select! {
                 _ = gone.wait_for(|gone| *gone) => {}
                 () = wait_until_past(phase, Phase::Draining) => {}
             }
-        };
+        });
         let printed = Printed::default();
         let heard = Arc::clone(&printed);
         let mut watch = move |_, bytes: &[u8]| append_printed(&heard, bytes);
         let assignment = self.assignment(claimed);
-        let mut work = Box::pin(agent.run_item(&self.spawner, &assignment, &mut watch, cancel));
+        let mut work = Box::pin(async {
+            tokio::select! {
+                spawner = self.end_earlier_agent(claimed, &printed) => {
+                    agent.run_item(&spawner, &assignment, &mut watch, cancel).await
+                }
+                () = &mut cancel => Worked::without_output(AgentSaid::Released),
+            }
+        });
         let mut minded = Box::pin(keep_lease(held, claimed.heartbeat_seconds));
         let mut shown = Box::pin(stream_output(held, &printed));
         let over = tokio::select! {
@@ -106,6 +115,21 @@ impl WorkerPool {
             tracing::debug!(error = %failure.message, "what was said of work that was taken back");
         }
         Done::Over(over)
+    }
+
+    /// Ends what is left on this host of an earlier agent of the step; returns what starts the next one under the same name.
+    async fn end_earlier_agent(&self, claimed: &ClaimedView, printed: &Printed) -> Spawner {
+        // An id of another form is that of a daemon of another version.
+        let Some((run, at)) = ItemId::new(claimed.item.as_str()).agent_try() else {
+            return self.spawner.clone();
+        };
+        let name = TreeName::of_agent(run, &at.node);
+        let hears = |words: &str| {
+            tracing::warn!("{words}");
+            append_printed(printed, format!("planctl {words}\n").as_bytes());
+        };
+        name.end_earlier_agent(hears).await;
+        self.spawner.with_name(name)
     }
 
     /// Returns the assignment of the daemon, restricted by this worker's own configuration of the role.
