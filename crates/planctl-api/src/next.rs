@@ -251,35 +251,3 @@ pub(crate) fn deserialize_known<'de, D: Deserializer<'de>, N: DeserializeOwned>(
 ) -> Result<Option<N>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::Problem;
-
-    #[test]
-    fn a_next_step_is_an_object_that_says_what_to_do() {
-        let again = serde_json::to_value(Next::start_again("plans/a.md")).unwrap();
-        assert_eq!(again, json!({"do": "start_run", "plan": "plans/a.md", "how": "again"}));
-        assert_eq!(serde_json::to_value(Next::ShowRuns).unwrap(), json!({"do": "show_runs"}));
-        let accept =
-            Next::AcceptFiles { files: vec!["a@1".to_owned()], with: Box::new(Next::approve("a.md")) };
-        let written =
-            json!({"do": "accept_files", "files": ["a@1"], "with": {"do": "approve_plan", "plan": "a.md"}});
-        assert_eq!(serde_json::to_value(&accept).unwrap(), written);
-        assert_eq!(serde_json::from_value::<Next>(written).unwrap(), accept);
-    }
-
-    #[test]
-    fn a_problem_of_a_later_version_is_read_without_the_step_that_is_not_known() {
-        let problem = |next: Value| {
-            let text = json!({"type": "/problems/conflict", "status": 409, "title": "t", "detail": "d", "next": next});
-            serde_json::from_value::<Problem>(text).unwrap().next.map(|next| *next)
-        };
-        assert_eq!(problem(json!({"do": "dance"})), None);
-        assert_eq!(problem(json!("planctl ls")), None);
-        assert_eq!(problem(json!({"do": "list_runs"})), Some(Next::ListRuns));
-    }
-}

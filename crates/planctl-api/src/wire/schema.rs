@@ -218,17 +218,3 @@ fn schema_of_either<A: JsonSchema, B: JsonSchema>() -> Schema {
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().for_serialize()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_has_its_schema() {
-        for (name, _) in ALL {
-            let schema = schema(name).unwrap();
-            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
-        }
-        assert_eq!(schema("nothing"), None);
-    }
-}
