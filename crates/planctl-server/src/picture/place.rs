@@ -149,7 +149,7 @@ impl Layers {
     }
 }
 
-/// What the library places.
+/// The vertices and edges that the library places.
 #[derive(Default)]
 struct Vertices {
     /// Widths and heights, with the room around.
