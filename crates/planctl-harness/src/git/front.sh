@@ -24,10 +24,14 @@ case $own in
 @REPOSITORIES@*) exec "$git" "${arguments[@]}" ;;
 esac
 # Code under test may have written what the contract left to it since. Of that, who the contract is holds, and no other setting.
-names=$("$git" "${options[@]}" config --get-regexp '^(user|author|committer)\.(name|email)$')
+case $verb in
+  diff|status|ls-files|grep|diff-index|diff-files|blame|annotate|describe|write-tree|log|show|rev-parse|rev-list|diff-tree|\
+  ls-tree|cat-file|merge-base|for-each-ref|show-ref) names= ;;
+  *) names=$("$git" "${options[@]}" config --get-regexp '^(user|author|committer)\.(name|email)$') ;;
+esac
+count=${GIT_CONFIG_COUNT:-0}
 while read -r key value; do
-  [[ -z $key ]] || export "GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=$key" "GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT=$value" \
-    GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))
+  [[ -z $key ]] || export "GIT_CONFIG_KEY_$count=$key" "GIT_CONFIG_VALUE_$count=$value" GIT_CONFIG_COUNT=$((++count))
 done <<< "core.attributesFile /dev/null"$'\n'"$names"
 run=exec
 case $verb in
