@@ -94,7 +94,7 @@ impl Exchanges {
                 watch.add_entry(&folder);
                 watch.add_path(&folder, MOVES | WRITES);
             }
-            // Of a write by another name of a file, its folder is told nothing.
+            // A write by another name of a file is no event in its folder.
             for file in object_files_of(&objects).take(OBJECT_FILES_MAX) {
                 watch.add_path_if_room(&file, WRITES);
             }

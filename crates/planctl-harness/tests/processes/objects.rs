@@ -222,6 +222,7 @@ fn a10_the_git_of_a_contract_is_led_nowhere_by_the_code_under_test() {
         "git config user.name 'A B' && git commit -q --allow-empty -m b && git log -1 --format=%an | grep -qx 'A B'",
         "git -c user.name=C commit -q --allow-empty -m b && git log -1 --format=%an | grep -qx C",
         "env -i PATH=\"$PATH\" HOME=\"$HOME\" git status && env -i PATH=\"$PATH\" git -c user.name=t -c user.email=t@example.org commit -q --allow-empty -m c",
+        "echo x > kept.txt && export new=$PWD/kept.txt run=true names=x && git checkout -q -b three && test -s kept.txt && git status && test -s kept.txt && git checkout -q - && git branch -qD three && rm kept.txt",
         "git config --global --add safe.directory '*' && git write-tree && git add new.txt && git write-tree && git status",
     ];
     for command in honest {

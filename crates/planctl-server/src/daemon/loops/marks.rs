@@ -23,7 +23,7 @@ const ENDED_AT_ONCE: i64 = 200;
 /// How many worktrees of runs that ended are looked at in one turn.
 const LEFT_AT_ONCE: i64 = 20;
 /// How long a plan that follows waits for another start there; the next turn tries again.
-const STARTS_WAIT_MAX: Duration = Duration::from_millis(500);
+const STARTS_WAIT_IN_TURN: Duration = Duration::from_millis(500);
 
 /// Draws marks.
 #[derive(Default)]
@@ -81,7 +81,7 @@ impl Turns for Marks {
             }
         }
         if matches!(shared.scope, Scope::Host) {
-            shared.server_node.follow(None, STARTS_WAIT_MAX).await?;
+            shared.server_node.follow(None, STARTS_WAIT_IN_TURN).await?;
         }
         // Git and large folders take their time.
         self.left.retain(|run| {
