@@ -664,6 +664,8 @@ fn p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches() {
                 "worktrees::p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches",
             ])
             .env("PLANCTL_TEST_TOP", place.top())
+            // Killed, it leaves its own temporary files.
+            .env("TMPDIR", place.top().parent().unwrap())
             .env("PLANCTL_TEST_BASE", base)
             .stdout(std::process::Stdio::null())
             .spawn()
