@@ -69,7 +69,7 @@ nightly:
 
 # Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
 soak MINUTES="10":
-    SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test nodes kill:: -- --ignored --nocapture
+    SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test nodes kill::soak -- --ignored --nocapture
 
 # Three daemons, forty workers and a nemesis for MINUTES, with seeds never tried before; CHAOS_SEED plays some again
 chaos MINUTES="10":
@@ -93,7 +93,7 @@ agents FOLDER="/tmp/planctl-agents":
 mcp FOLDER="/tmp/planctl-mcp":
     npm install --no-fund --no-audit --prefix {{FOLDER}} @modelcontextprotocol/conformance @modelcontextprotocol/inspector
     cargo build -p planctl
-    crates/planctl/tests/mcp/kit/check target/debug/planctl {{FOLDER}}
+    crates/planctl/tests/mcp/kit/check "${CARGO_TARGET_DIR:-target}/debug/planctl" {{FOLDER}}
 
 # Published MCP servers, installed into FOLDER, behind calls of a plan
 tools FOLDER="/tmp/planctl-tools":

@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 use crate::beneath::{Unreadable, open_anywhere, read_capped};
 use crate::digest::digest_of;
 use crate::git::clean::GitFolders;
-use crate::git::git_top_level;
+use crate::git::{git_folder, git_top_level};
 
 /// The most bytes of a plan file (DESIGN 12).
 pub const PLAN_BYTES_MAX: u64 = 1024 * 1024;
@@ -281,7 +281,7 @@ pub fn write_plan(path: &Path, old: &[u8], new: &[u8]) -> io::Result<bool> {
         return Err(io::Error::other("it is not a regular file"));
     }
     let folder = path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
-    let mut file = draft_in(folder, found.permissions())?;
+    let mut file = draft_for(folder, &found.permissions())?;
     file.write_all(new)?;
     file.as_file().set_permissions(found.permissions())?;
     let ours = file.as_file().metadata()?;
@@ -307,7 +307,7 @@ pub fn create_plan(path: &Path, text: &[u8]) -> io::Result<bool> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     // The umask of the person takes its part of these.
-    let mut file = draft_in(folder, Permissions::from_mode(0o666))?;
+    let mut file = draft_for(folder, &Permissions::from_mode(0o666))?;
     file.write_all(text)?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
@@ -319,8 +319,20 @@ pub fn create_plan(path: &Path, text: &[u8]) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Begins the draft of a plan: among git's own files where the plan is in a checkout, since `git add --all` fails where it finds an
+/// entry that is gone when it reads it; beside the plan where they can't be written or a file can't be moved from there.
+fn draft_for(folder: &Path, permissions: &Permissions) -> io::Result<NamedTempFile> {
+    let device = std::fs::metadata(folder)?.dev();
+    let is_beside = |git: &PathBuf| std::fs::metadata(git).is_ok_and(|found| found.dev() == device);
+    let git = git_top_level(folder).and_then(git_folder).filter(is_beside);
+    match git.map(|git| draft_in(&git, permissions)) {
+        Some(Ok(draft)) => Ok(draft),
+        Some(Err(_)) | None => draft_in(folder, permissions),
+    }
+}
+
 /// Begins a draft that is locked while its planctl lives, and removes those of killed ones.
-fn draft_in(folder: &Path, permissions: Permissions) -> io::Result<NamedTempFile> {
+fn draft_in(folder: &Path, permissions: &Permissions) -> io::Result<NamedTempFile> {
     sweep_drafts(folder)?;
     loop {
         let mut draft = tempfile::Builder::new();
@@ -358,8 +370,11 @@ fn sweep_drafts(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::MaybeUninit;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::{Duration, Instant};
+
+    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
     use super::*;
 
@@ -471,6 +486,26 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
         assert!(write_plan(&folder.path().join("none.md"), b"", b"x").is_err());
         assert!(write_plan(folder.path(), b"", b"x").is_err());
+    }
+
+    #[test]
+    fn the_draft_of_a_plan_in_a_checkout_is_never_where_git_looks_for_files() {
+        for has_git in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let plan = folder.path().join("plan.md");
+            std::fs::write(&plan, "old").unwrap();
+            if has_git {
+                std::fs::create_dir(folder.path().join(".git")).unwrap();
+            }
+            let events = init(CreateFlags::NONBLOCK).unwrap();
+            add_watch(&events, folder.path(), WatchFlags::CREATE).unwrap();
+            assert!(write_plan(&plan, b"old", b"new").unwrap());
+            assert!(create_plan(&folder.path().join("other.md"), b"new").unwrap());
+            let mut buffer = [MaybeUninit::uninit(); 4096];
+            let mut reader = Reader::new(&events, &mut buffer);
+            let drafts = std::iter::from_fn(|| reader.next().ok().map(drop)).count();
+            assert_eq!(drafts, if has_git { 0 } else { 2 }, "a checkout: {has_git}");
+        }
     }
 
     #[test]

@@ -44,6 +44,13 @@ const NOT_RUN: &str = "not run";
 /// failed. `PLANCTL_AGENTS_ONLY` has words, all of which an agent's name, a scenario or a heading has to hold, and commas
 /// between alternatives; `PLANCTL_DOCS=write` puts the tables into the documentation.
 pub fn play(agents: &Path) -> Result<(), String> {
+    let mut all = KINDS.iter().flat_map(|kind| {
+        let of_agent = move |agent| kind.scenarios.iter().map(move |(name, _)| [agent, *name, kind.heading]);
+        kind.agents.iter().copied().flat_map(of_agent)
+    });
+    if !all.any(|names| is_wanted(&names)) {
+        return Err("PLANCTL_AGENTS_ONLY leaves nothing to play".to_owned());
+    }
     // Gemini reads no settings below a folder that others can write to.
     let state = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let stage = Stage { agents, state: state.path() };
