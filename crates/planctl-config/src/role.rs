@@ -149,10 +149,8 @@ impl Agent {
             Some(Program::Known(known)) => known.check(),
             // An interactive agent has the permissions that its person gave it.
             None => Ok(()),
-            Some(Program::Shell(_) | Program::Arguments(_)) if *permissions == Permissions::default() => {
-                Ok(())
-            }
-            Some(Program::Shell(_) | Program::Arguments(_)) => Err(
+            Some(Program::Shell(_)) if *permissions == Permissions::default() => Ok(()),
+            Some(Program::Shell(_)) => Err(
                 "permissions hold agents that are known by name; planctl can't hold a command of your own"
                     .to_owned(),
             ),
@@ -172,7 +170,7 @@ impl Agent {
     pub fn may(&self, permissions: &Permissions) -> Option<String> {
         match self.program(permissions) {
             Some(Program::Known(known)) => Some(known.may()),
-            Some(Program::Shell(_) | Program::Arguments(_)) | None => None,
+            Some(Program::Shell(_)) | None => None,
         }
     }
 
@@ -180,7 +178,7 @@ impl Agent {
     pub fn priced_model(&self) -> Option<String> {
         match self.program(&Permissions::default()) {
             Some(Program::Known(known)) if !known.agent.reports_money() => known.model().map(str::to_owned),
-            Some(Program::Known(_) | Program::Shell(_) | Program::Arguments(_)) | None => None,
+            Some(Program::Known(_) | Program::Shell(_)) | None => None,
         }
     }
 
@@ -198,7 +196,7 @@ impl Agent {
                 let known = program.and_then(KnownAgent::from_word);
                 prices.is_empty() && known.is_some_and(|known| !known.reports_money())
             }
-            Some(Program::Arguments(_)) | None => false,
+            None => false,
         }
     }
 }

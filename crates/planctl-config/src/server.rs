@@ -40,16 +40,6 @@ pub enum ServerReach {
     },
 }
 
-impl ServerReach {
-    /// Returns the names of the variables that it needs.
-    pub fn variables(&self) -> Vec<&str> {
-        match self {
-            ServerReach::Command { env, .. } => env.iter().map(String::as_str).collect(),
-            ServerReach::Url { token_env, .. } => token_env.iter().map(String::as_str).collect(),
-        }
-    }
-}
-
 impl ServerConfig {
     /// Returns the declared effects of a tool (M-37).
     pub fn effects_of(&self, tool: &str) -> Option<&BTreeSet<String>> {

@@ -178,6 +178,4 @@ pub enum BudgetPart {
     MicroUsd,
     /// Time, in millionths of a second.
     MicroSeconds,
-    /// Time in whole seconds; only in histories of older versions.
-    Seconds,
 }

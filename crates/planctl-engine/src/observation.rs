@@ -20,10 +20,6 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// All grades, from the weakest on.
-    pub const ALL: [Grade; 5] =
-        [Grade::Claimed, Grade::Observed, Grade::Judged, Grade::Confirmed, Grade::Proved];
-
     /// Returns the word that history and people use.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -18,7 +18,6 @@ pub enum Level {
     /// Answers first.
     Alternate,
     /// Answers where the alternate could not.
-    #[serde(alias = "contingency")]
     Contingent,
     /// Answers last.
     Emergency,

@@ -28,7 +28,6 @@ use self::exec::AttemptFolder;
 pub use self::known::{KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions};
 use crate::blocking::blocking_in_place;
 use crate::context::ContextEntry;
-use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
 use crate::isolation::{Isolation, own_users_note};
 use crate::masks::Masks;
@@ -49,7 +48,7 @@ pub struct Agent {
     /// The program.
     pub program: Program,
     /// Which variables are passed on from planctl's environment.
-    pub inherited: Inherited,
+    pub inherited: Vec<String>,
     /// Variables set for it.
     pub environment: Vec<(OsString, OsString)>,
     /// How long it may print nothing.
@@ -71,8 +70,6 @@ pub struct Agent {
 pub enum Program {
     /// A command for `bash -c`, as `--exec` takes it.
     Shell(String),
-    /// A program and its arguments (`--no-shell`).
-    Arguments(Vec<String>),
     /// An agent by its name, as `--agent` takes it.
     Known(NamedAgent),
 }
@@ -81,7 +78,7 @@ impl Program {
     fn known(&self) -> Option<&NamedAgent> {
         match self {
             Program::Known(known) => Some(known),
-            Program::Shell(_) | Program::Arguments(_) => None,
+            Program::Shell(_) => None,
         }
     }
 }
@@ -91,7 +88,7 @@ impl Agent {
     pub fn exec(program: Program, scratch: impl Into<PathBuf>) -> Agent {
         Agent {
             program,
-            inherited: Inherited::Listed(Vec::new()),
+            inherited: Vec::new(),
             environment: Vec::new(),
             idle_timeout: None,
             grace: Duration::from_secs(5),
@@ -155,10 +152,6 @@ pub struct Worked {
     pub said: AgentSaid,
     /// Texts to store before it is said.
     pub outputs: Vec<Output>,
-    /// The agent's own name for its session, to take it up again.
-    pub session: Option<String>,
-    /// Files that the agent says it made.
-    pub artifacts: Vec<String>,
     /// Says that standard output was empty: the report shows its standard error.
     pub is_mute: bool,
 }
@@ -166,7 +159,7 @@ pub struct Worked {
 impl Worked {
     /// Returns the result of work that did not begin.
     pub fn without_output(said: AgentSaid) -> Worked {
-        Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
+        Worked { said, outputs: Vec::new(), is_mute: true }
     }
 }
 
@@ -313,7 +306,7 @@ fn outcome_of_exit(
         },
     };
     let is_mute = answer.text.is_none() && finished.stdout.bytes == 0;
-    Worked { said, outputs, session: answer.session, artifacts: answer.artifacts, is_mute }
+    Worked { said, outputs, is_mute }
 }
 
 /// Names what there was no way to start a command with.

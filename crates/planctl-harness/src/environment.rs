@@ -71,19 +71,10 @@ pub fn contract_environment(
     Ok(environment)
 }
 
-/// Which of planctl's own variables an agent gets beside `PATH` and its identity.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Inherited {
-    /// Those listed by name (`--env`).
-    Listed(Vec<String>),
-    /// All (`--inherit-env`).
-    All,
-}
-
-/// Makes an agent's environment: planctl's own `PATH` and identity, and the inherited variables.
+/// Makes an agent's environment: planctl's own `PATH` and identity, and the inherited variables of planctl by their names (`--env`).
 ///
 /// planctl's own variables (`PLANCTL_…`) are never passed: among them are the database's address and tokens.
-pub fn agent_environment(inherited: &Inherited) -> Vec<(OsString, OsString)> {
+pub fn agent_environment<'a>(inherited: impl IntoIterator<Item = &'a str>) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<(OsString, OsString)> = own_variables(&[
         "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SHELL",
     ])
@@ -91,15 +82,9 @@ pub fn agent_environment(inherited: &Inherited) -> Vec<(OsString, OsString)> {
     if !environment.iter().any(|(name, _)| name == "PATH") {
         environment.push(("PATH".into(), PATH_DEFAULT.into()));
     }
-    let inherited: Vec<(OsString, OsString)> = match inherited {
-        Inherited::All => std::env::vars_os().collect(),
-        Inherited::Listed(names) => {
-            names.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
-        }
-    };
-    for (name, value) in inherited {
-        if !name.as_encoded_bytes().starts_with(b"PLANCTL_") {
-            set(&mut environment, name, value);
+    for name in inherited {
+        if let Some(value) = std::env::var_os(name).filter(|_| !name.starts_with("PLANCTL_")) {
+            set(&mut environment, name.into(), value);
         }
     }
     environment
@@ -175,14 +160,10 @@ mod tests {
 
     #[test]
     fn an_agent_never_gets_planctls_own_variables() {
-        let names = |inherited: Inherited| -> Vec<String> {
-            let environment = agent_environment(&inherited);
-            environment.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
-        };
-        let listed = names(Inherited::Listed(vec!["PLANCTL_DATABASE_URL".into(), "CARGO_PKG_NAME".into()]));
+        let environment = agent_environment(["PLANCTL_DATABASE_URL", "CARGO_PKG_NAME"]);
+        let listed: Vec<_> = environment.iter().map(|(name, _)| name.to_string_lossy()).collect();
         assert!(!listed.iter().any(|name| name.starts_with("PLANCTL_")));
         assert!(listed.contains(&"PATH".into()) && listed.contains(&"CARGO_PKG_NAME".into()), "{listed:?}");
         assert!(!listed.contains(&"CARGO_PKG_VERSION".into()));
-        assert!(names(Inherited::All).contains(&"CARGO_PKG_VERSION".into()));
     }
 }

@@ -3,7 +3,7 @@
 //! [`Spawner`] starts and ends process trees through the helper `planctl __spawn` ([`helper_main`]), and everything else
 //! is built on it: [`ContractRunner::evaluate`] runs a contract and says what it showed, [`Agent::run_item`] lets an agent work on
 //! one item. [`Baseline`] keeps the files a step is judged by; [`assemble`] and [`read_context`] make the prompt; the
-//! `probe_…` functions find out what is true of a workspace before a plan runs; [`Workspace`] says which one it is.
+//! `probe_…` functions find out what is true of a workspace before a plan runs.
 //!
 //! Three rules hold here: nothing that was started outlives planctl; no text that a child prints decides anything; and
 //! no file of a workspace is opened in a way that could lead out of it, hang, or fill the memory.
@@ -69,9 +69,7 @@ pub use contract::{ContractRunner, Gate, OUTPUT_BYTES_MAX, PROCESSES_MAX};
 pub use detached::{Detached, detach_from_terminal};
 pub use digest::digest_of;
 pub use editor::Editor;
-pub use environment::{
-    Inherited, PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path,
-};
+pub use environment::{PATH_DEFAULT, RefusedVariable, agent_environment, contract_environment, safe_path};
 pub use excerpt::{Output, excerpt_of};
 pub use foreign_json::{mended_json, read_foreign_json};
 pub use git::{git_branch, git_head, git_top_level};
@@ -83,9 +81,7 @@ pub use judging::{
 };
 pub use masks::Masks;
 pub use open_files::raise_open_files;
-pub use probe::{
-    PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts, probe_texts,
-};
+pub use probe::{PathKind, Syntax, existing_files, probe_commands, probe_paths, probe_scripts, probe_texts};
 pub use process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 pub use prompt::{PromptParts, assemble, denial};
 pub use protect::{
@@ -101,8 +97,8 @@ pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
 pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, list_files};
 pub use workspace::{
-    FolderIdentity, PLAN_BYTES_MAX, PlanFileLock, RepositoryIdentity, Workspace, WorkspaceLock, boot_id,
-    create_plan, host_id, read_plan, write_plan,
+    FolderIdentity, PLAN_BYTES_MAX, PlanFileLock, RepositoryIdentity, WorkspaceLock, boot_id, create_plan,
+    host_id, read_plan, write_plan,
 };
 pub use worktree::{
     BranchWorktrees, Change, ChangeKind, Changes, Checkout, Conflict, Intact, Joined, Merged, NewWorktree,

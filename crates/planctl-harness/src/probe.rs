@@ -17,8 +17,6 @@ use crate::walk::list_files;
 const CHECKS_AT_ONCE: usize = 4;
 /// How long one check of a script may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How different a name may be and still count as near.
-const NEAR_DISTANCE_MAX: usize = 3;
 
 /// The kind of entry that a path in the workspace names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,43 +109,9 @@ pub fn probe_texts<'a>(
     Ok(paths.into_iter().filter_map(text).collect())
 }
 
-/// Lists up to `most` existing files whose names are near a missing one's, the nearest first (row 47).
-pub fn near_paths(existing: &[String], missing: &str, most: usize) -> Vec<String> {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
-    let wanted = name(missing);
-    let mut near: Vec<(usize, &String)> = existing
-        .iter()
-        .filter_map(|path| {
-            let distance = distance(&name(path), &wanted, NEAR_DISTANCE_MAX)?;
-            (distance * 2 <= wanted.chars().count()).then_some((distance, path))
-        })
-        .collect();
-    near.sort();
-    near.into_iter().take(most).map(|(_, path)| path.clone()).collect()
-}
-
-/// Lists existing files for [`near_paths`], without those of builds and dependencies.
+/// Lists existing files, without those of builds and dependencies.
 pub fn existing_files(workspace: &Path) -> Vec<String> {
     list_files(workspace, 20_000).files
-}
-
-/// Counts the edits between two words, up to a limit.
-fn distance(one: &str, other: &str, limit: usize) -> Option<usize> {
-    let other: Vec<char> = other.chars().collect();
-    if one.chars().count().abs_diff(other.len()) > limit {
-        return None;
-    }
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, character) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for column in 1..row.len() {
-            let replaced = diagonal + usize::from(other[column - 1] != character);
-            diagonal = row[column];
-            row[column] = replaced.min(diagonal + 1).min(row[column - 1] + 1);
-        }
-    }
-    row.last().copied().filter(|distance| *distance <= limit)
 }
 
 /// Tells which of the commands exist in the folders of `path`; a command with a slash is looked for in the workspace.
@@ -288,14 +252,6 @@ mod tests {
         assert_eq!(kinds["socket"], PathKind::Special("socket"));
         assert_eq!(kinds["none"], PathKind::Missing);
         assert_eq!(kinds["large"], PathKind::Regular { bytes: 1 << 30, links: 1 });
-    }
-
-    #[test]
-    fn row_47_near_names_are_found_the_nearest_first() {
-        let existing = ["docs/analysis.md", "docs/analyses.md", "src/a.rs", "README.md"].map(str::to_owned);
-        assert_eq!(near_paths(&existing, "doc/anaylsis.md", 3), ["docs/analysis.md", "docs/analyses.md"]);
-        assert_eq!(near_paths(&existing, "docs/Analysis.md", 1), ["docs/analysis.md"]);
-        assert_eq!(near_paths(&existing, "x.c", 3), [""; 0]);
     }
 
     #[test]

@@ -103,7 +103,6 @@ pub struct Replica {
     workspace: PathBuf,
     roots: Vec<Root>,
     pieces: BTreeMap<PathBuf, Piece>,
-    left_out: usize,
     bytes: u64,
     head: Option<String>,
     shares: bool,
@@ -158,7 +157,7 @@ impl Replica {
         let tree = folder.path().join("tree");
         let survey = Survey::take(&checkout, &tree, limits, &is_stopped)?;
         let roots = survey.open_roots()?;
-        let Survey { pieces, weights, left_out, bytes, .. } = survey;
+        let Survey { pieces, weights, bytes, .. } = survey;
         let beneath = workspace.strip_prefix(&checkout).unwrap_or(Path::new("")).to_owned();
         let head = git_head(workspace);
         let mut replica = Replica {
@@ -166,7 +165,6 @@ impl Replica {
             folder,
             checkout,
             roots,
-            left_out,
             bytes,
             pieces,
             head,
@@ -191,21 +189,6 @@ impl Replica {
     /// Returns the lock that everything which runs in the copy has to hold.
     pub fn lock(&self) -> Arc<OwnedFd> {
         self.folder.lock()
-    }
-
-    /// Returns how many files, folders and links the copy has.
-    pub fn entries(&self) -> usize {
-        self.pieces.len()
-    }
-
-    /// Returns how many bytes its files have.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Returns how many entries are not in it: pipes, sockets, devices, what can't be read.
-    pub fn left_out(&self) -> usize {
-        self.left_out
     }
 
     /// Returns the variables that keep what runs in the copy out of other checkouts and of the original's caches.
@@ -269,7 +252,6 @@ impl Replica {
                 Err(error) => return Err(io_error(format!("copy {}", path.display()))(error)),
             }
         }
-        self.left_out += gone.len();
         for path in gone {
             self.pieces.remove(&path);
         }

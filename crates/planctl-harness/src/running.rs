@@ -402,15 +402,18 @@ impl Run<'_> {
         match open.try_read(buffer) {
             Ok(0) => *receiver = None,
             Ok(count) => {
-                let chunk = &buffer[..count];
-                match stream {
-                    Stream::Stdout => self.stdout.push(chunk),
-                    Stream::Stderr => self.stderr.push(chunk),
-                }
-                watch(stream, chunk);
+                self.keep(stream, &buffer[..count]);
+                watch(stream, &buffer[..count]);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => *receiver = None,
+        }
+    }
+
+    fn keep(&mut self, stream: Stream, chunk: &[u8]) {
+        match stream {
+            Stream::Stdout => self.stdout.push(chunk),
+            Stream::Stderr => self.stderr.push(chunk),
         }
     }
 
@@ -434,12 +437,8 @@ impl Run<'_> {
                 match io::Read::read(&mut pipe, &mut buffer) {
                     Ok(0) => break,
                     Ok(count) => {
-                        let chunk = &buffer[..count];
-                        match stream {
-                            Stream::Stdout => self.stdout.push(chunk),
-                            Stream::Stderr => self.stderr.push(chunk),
-                        }
-                        watch(stream, chunk);
+                        self.keep(stream, &buffer[..count]);
+                        watch(stream, &buffer[..count]);
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     // Empty, though somebody still has it open.

@@ -118,12 +118,6 @@ impl TrialRunner {
         })
     }
 
-    /// Returns how many entries and bytes were copied.
-    pub fn size(&self) -> (usize, u64) {
-        let replica = self.replica.lock().unwrap_or_else(PoisonError::into_inner);
-        (replica.entries(), replica.bytes())
-    }
-
     /// Tries a contract and brings the copy back to its first state.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use rustix::fs::{FlockOperation, flock};
@@ -25,47 +25,6 @@ pub const PLAN_BYTES_MAX: u64 = 1024 * 1024;
 const DRAFT: (&str, &str) = (".planctl-", ".tmp");
 /// Leaves such files out of what git looks at: they come and go while a run is under way.
 pub(crate) const NO_DRAFTS: &str = ":(exclude,glob)**/.planctl-*.tmp";
-
-/// Names a workspace everywhere: a host and a canonical path.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Workspace {
-    /// The host, the same after a restart.
-    pub host: String,
-    /// The folder, without links.
-    pub path: PathBuf,
-}
-
-impl Workspace {
-    /// Finds the workspace: `chosen` if given, else the git top level of `current`, else `current`.
-    ///
-    /// # Errors
-    ///
-    /// When the folder is not there, or is no folder.
-    pub fn find(chosen: Option<&Path>, current: &Path) -> io::Result<Workspace> {
-        let path = match chosen {
-            Some(chosen) => current.join(chosen).canonicalize()?,
-            None => {
-                let current = current.canonicalize()?;
-                git_top_level(&current).map(Path::to_owned).unwrap_or(current)
-            }
-        };
-        if !path.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::NotADirectory));
-        }
-        Ok(Workspace { host: host_id().to_owned(), path })
-    }
-
-    /// Returns a plan's path relative to the workspace; `None` when it lies outside (row 65).
-    pub fn relative(&self, plan: &Path) -> Option<PathBuf> {
-        // The file itself may be a link; where it stands is its folder.
-        let name = plan.file_name()?;
-        let folder = match plan.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.canonicalize().ok()?,
-            Some(_) | None => std::env::current_dir().ok()?.canonicalize().ok()?,
-        };
-        Some(folder.strip_prefix(&self.path).ok()?.join(name))
-    }
-}
 
 /// Returns what tells this host from others: `/etc/machine-id`, else its name. It is read once: a process stays what it was.
 pub fn host_id() -> &'static str {
@@ -377,28 +336,6 @@ mod tests {
     use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
     use super::*;
-
-    #[test]
-    fn a_workspace_is_the_chosen_folder_else_the_git_top_level_else_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
-        std::fs::create_dir_all(top.join("repository/.git")).unwrap();
-        std::fs::create_dir_all(top.join("repository/deep/er")).unwrap();
-        std::fs::create_dir_all(top.join("plain")).unwrap();
-        symlink("repository/deep", top.join("link")).unwrap();
-        let find = |chosen: Option<&str>, current: &str| {
-            Workspace::find(chosen.map(Path::new), &top.join(current)).map(|workspace| workspace.path)
-        };
-        assert_eq!(find(None, "repository/deep/er").unwrap(), top.join("repository"));
-        assert_eq!(find(None, "link/er").unwrap(), top.join("repository"));
-        assert_eq!(find(None, "plain").unwrap(), top.join("plain"));
-        assert_eq!(find(Some("../link"), "plain").unwrap(), top.join("repository/deep"));
-        assert!(find(Some("none"), "plain").is_err());
-        let workspace = Workspace::find(None, &top.join("repository")).unwrap();
-        assert_eq!(workspace.relative(&top.join("link/plan.md")), Some("deep/plan.md".into()));
-        assert_eq!(workspace.relative(&top.join("plain/plan.md")), None, "row 65: outside");
-        assert!(!workspace.host.is_empty() && !boot_id().is_empty());
-    }
 
     #[test]
     fn p9_one_holder_at_a_time() {

@@ -239,11 +239,6 @@ impl Conversation {
         &self.repairs
     }
 
-    /// Returns the requirements that a person took out.
-    pub fn removed_requirements(&self) -> &BTreeSet<String> {
-        &self.without
-    }
-
     /// Sees the workspace as it is now: the last text is verified anew, since what was red then may be green by now.
     pub fn set_workspace(&mut self, workspace: WorkspaceFacts) {
         self.brief.workspace = workspace;

@@ -111,11 +111,6 @@ impl Breakdown {
         }
     }
 
-    /// Returns the answers so far.
-    pub fn answers(&self) -> &[Answer] {
-        &self.answers
-    }
-
     /// Returns the calls without an answer, to be changed.
     pub fn unanswered_mut(&mut self) -> &mut Unanswered {
         &mut self.unanswered

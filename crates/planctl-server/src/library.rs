@@ -48,18 +48,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// All of them, the nearest first.
-    pub const ALL: [Origin; 3] = [Origin::Project, Origin::User, Origin::BuiltIn];
-
-    /// Returns the word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Origin::Project => "project",
-            Origin::User => "user",
-            Origin::BuiltIn => "built_in",
-        }
-    }
-
     fn view(self) -> EntryOrigin {
         match self {
             Origin::Project => EntryOrigin::Project,

@@ -450,8 +450,8 @@ fn draw_node(text: &mut String, node_box: &NodeBox, (x, y): (f64, f64)) {
     let about = escaped(&node_box.about);
     push_fmt(text, format_args!("<g class=\"node {}\"><title>{about}</title>", node_box.class));
     node_box.shape.draw(text, (x, y), (node_box.width, node_box.height));
-    let mut line_y = y + node_box.shape.text_shift(node_box.height)
-        - node_box.lines.iter().map(TextLine::height).sum::<f64>() / 2.0;
+    let mut line_y =
+        y + node_box.shape.text_shift() - node_box.lines.iter().map(TextLine::height).sum::<f64>() / 2.0;
     for line in &node_box.lines {
         line_y += line.height();
         let baseline = line_y - line.size() * 0.32;

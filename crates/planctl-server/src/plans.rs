@@ -253,15 +253,11 @@ impl Services {
             Some(_) => {}
         }
         let mut decided = Decided {
-            run: None,
-            run_id: None,
-            workspace: None,
-            ask: None,
             decision: "approve".to_owned(),
             by: approval.by.clone(),
             next: Some(next),
             repeated,
-            voted: None,
+            ..Decided::default()
         };
         if let Some(run) = newest {
             let kept = Kept { plan, approval: &approval, sub_plans: &sub_plans };
@@ -297,15 +293,11 @@ impl Services {
         newest: Option<&RunRow>,
     ) -> Result<Decided, ServiceError> {
         let mut decided = Decided {
-            run: None,
-            run_id: None,
-            workspace: None,
-            ask: None,
             decision: "reject".to_owned(),
             by: self.caller.actor.to_string(),
             next: Some(Next::EditPlan { plan: checked.file.display().to_string() }),
             repeated: plan.status == PlanStatus::Draft,
-            voted: None,
+            ..Decided::default()
         };
         if let Some(run) = newest {
             match run.head.status {

@@ -57,8 +57,6 @@ pub struct Applied {
     pub head: Head,
     /// The facts that followed.
     pub facts: Vec<Fact>,
-    /// The changes of the queue and the timers; none for a duplicate.
-    pub effects: Vec<Effect>,
     /// The item that the caller claimed with its report.
     pub claimed_next: Option<Claimed>,
     /// Says that the event had been applied before and that this call changed nothing.
@@ -208,14 +206,8 @@ impl Store {
     }
 
     async fn try_apply(&self, call: &mut Call<'_>, unknown: Option<&Decided>) -> Result<Applied, ApplyError> {
-        if let Some(decided) = unknown
-            && self.read_own_command(call, decided).await?
-        {
-            let claimed_next = self.read_claimed_next(call, decided).await?;
-            return Ok(finish_apply(self, call, decided, claimed_next, true));
-        }
-        if let Some(answer) = self.read_command(call).await? {
-            return Ok(answer);
+        if let Some(applied) = self.read_applied(call, unknown).await? {
+            return Ok(applied);
         }
         let decided = match self.decide(call).await {
             Ok(decided) => decided,
@@ -239,8 +231,23 @@ impl Store {
         }
     }
 
-    /// Answers in place of a refusal where the news was refused because it has been applied in the meantime: by an
-    /// earlier try of this call that was still on its way, or under the same key by another.
+    /// Returns what the news did where it has been applied already: by an earlier try of this call that was still on its way, or
+    /// under the same key by another.
+    async fn read_applied(
+        &self,
+        call: &mut Call<'_>,
+        unknown: Option<&Decided>,
+    ) -> Result<Option<Applied>, ApplyError> {
+        if let Some(decided) = unknown
+            && self.read_own_command(call, decided).await?
+        {
+            let claimed_next = self.read_claimed_next(call, decided).await?;
+            return Ok(Some(finish_apply(self, call, decided, claimed_next, true)));
+        }
+        self.read_command(call).await
+    }
+
+    /// Answers in place of a refusal where the news was refused because it has been applied in the meantime.
     async fn answer_if_applied(
         &self,
         call: &mut Call<'_>,
@@ -253,14 +260,8 @@ impl Store {
         ) {
             return Err(failed);
         }
-        if let Some(decided) = unknown
-            && self.read_own_command(call, decided).await?
-        {
-            let claimed_next = self.read_claimed_next(call, decided).await?;
-            return Ok(finish_apply(self, call, decided, claimed_next, true));
-        }
-        if let Some(answer) = self.read_command(call).await? {
-            return Ok(answer);
+        if let Some(applied) = self.read_applied(call, unknown).await? {
+            return Ok(applied);
         }
         if let ApplyError::Final(StoreError::Refused(refusal)) = &failed {
             self.record_refusal(call, &refusal.to_string()).await?;
@@ -522,7 +523,6 @@ fn finish_apply(
         seq: decided.seq(),
         head: decided.after.run.head.clone(),
         facts: decided.after.facts.clone(),
-        effects: decided.after.effects.clone(),
         claimed_next,
         duplicate: false,
     }

@@ -157,8 +157,6 @@ pub struct Plan {
 pub struct Revision {
     /// Its text.
     pub source: String,
-    /// The digest of its compiled graph.
-    pub graph_digest: Digest,
     /// The graph that it compiles to.
     pub graph: Arc<Graph>,
     /// When it was first kept.
@@ -399,11 +397,9 @@ impl Store {
     pub async fn revision(&self, plan: PlanId, digest: &Digest) -> Result<Revision, StoreError> {
         let row = repeated!(self, connection => sqlx::query(REVISION).bind(plan.0).bind(digest.as_str()).fetch_optional(&mut *connection))?;
         let row = row.ok_or_else(|| StoreError::not_found(format!("revision {digest}")))?;
-        let graph_digest = digest_at(&row, "graph")?;
         Ok(Revision {
             source: row.try_get("source")?,
-            graph: self.graph(&graph_digest).await?,
-            graph_digest,
+            graph: self.graph(&digest_at(&row, "graph")?).await?,
             created_at: time_at(&row, "created_at")?,
         })
     }

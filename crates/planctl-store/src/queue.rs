@@ -49,15 +49,6 @@ macro_rules! claimed_where {
 }
 pub(crate) const CLAIMED_BEFORE: &str = claimed_where!("i.state = 'leased' and i.token_hash = $1");
 pub(crate) const ITEM: &str = claimed_where!("i.id = $1");
-pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock_timestamp()) * 1000000)::bigint as wait_micros from ( \
-     select min(i.available_at) as at from items i where i.run = $1 and i.state = 'ready' and i.lane <> 'human' \
-       and (i.locks is null or not exists (select from locks l where l.name = any(i.locks) \
-         and (l.run <> i.run or l.node <> i.node))) \
-       and not exists (select from items w where w.run = $1 and w.state = 'withdrawn') \
-     union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state in ('leased', 'withdrawn') \
-     union all select min(at) from timers where run = $1 \
-     union all select min(deadline_at) from asks where run = $1 and closed_at is null) t";
-
 macro_rules! next_due {
     ($which:literal) => {
         // An item that became due a moment ago may not have been due at the last look.
@@ -291,18 +282,6 @@ impl Store {
             };
             query.fetch_one(&mut *connection)
         })?;
-        wait_of(&row)
-    }
-
-    /// Returns how long from now something of a run becomes due: an item that rests, a lease that ends, a timer.
-    /// Zero where it is due; `None` where only news can move the run.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn next_wake(&self, run: RunId) -> Result<Option<Duration>, StoreError> {
-        let id = stored_run(run);
-        let row = repeated!(self, connection => sqlx::query(NEXT_WAKE).bind(id).fetch_one(&mut *connection))?;
         wait_of(&row)
     }
 }

@@ -55,7 +55,6 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: next gate", queue::NEXT_GATE),
     ("queue: next served", queue::NEXT_SERVED),
     ("queue: next work", queue::NEXT_WORK),
-    ("queue: next wake", queue::NEXT_WAKE),
     ("timers: timers due", timers::TIMERS_DUE),
     ("acknowledgements: acknowledge", acknowledgements::ACKNOWLEDGE),
     ("attendance: attend", attendance::ATTEND),

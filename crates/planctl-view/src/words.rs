@@ -59,7 +59,6 @@ pub fn shortfall_line(short: &Shortfall) -> String {
             tenths if tenths % 10 == 0 => format!("{} s", tenths / 10),
             tenths => format!("{}.{} s", tenths / 10, tenths % 10),
         },
-        BudgetPart::Seconds => format!("{value} s"),
     };
     let steps = match short.steps_remaining {
         1 => "1 step".to_owned(),

@@ -128,9 +128,6 @@ pub struct Guard {
     /// Its run, where that is not over.
     #[serde(default)]
     pub open: Option<Guided>,
-    /// Says that files at which the command only looks may change; not so where an earlier planctl added it.
-    #[serde(default)]
-    pub frees_work: bool,
 }
 
 /// The guidance of a workspace, held against other processes that change it.

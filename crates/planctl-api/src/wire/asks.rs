@@ -339,7 +339,7 @@ pub struct PlanWithin {
 }
 
 /// A decision that was recorded: the answer of every deciding command.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Decided {
     /// The run it moved, where there is one.

@@ -117,23 +117,6 @@ pub enum StepState {
 }
 
 impl StepState {
-    /// Returns the word that JSON uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            StepState::Pending => "pending",
-            StepState::Ready => "ready",
-            StepState::Working => "working",
-            StepState::Checking => "checking",
-            StepState::Resting => "resting",
-            StepState::Waiting => "waiting",
-            StepState::Passed => "passed",
-            StepState::Failed => "failed",
-            StepState::Skipped => "skipped",
-            StepState::Waived => "waived",
-            StepState::Warned => "warned",
-        }
-    }
-
     /// Says whether it is neither over nor still to come.
     pub fn is_under_way(self) -> bool {
         self != StepState::Pending && !self.is_settled()
@@ -308,13 +291,6 @@ pub struct StepView {
     /// When a resting step goes out again, or a working one began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
-}
-
-impl StepView {
-    /// Returns its number and title.
-    pub fn name(&self) -> StepName {
-        StepName { number: self.number, title: self.title.clone() }
-    }
 }
 
 /// A lock that somebody else has.

@@ -427,7 +427,6 @@ pub(super) fn expected_use_of_rest(transition: &Transition<'_>, part: BudgetPart
         BudgetPart::Tokens => (spent.tokens, planned.tokens),
         BudgetPart::MicroUsd => (spent.micro_usd, planned.micro_usd),
         BudgetPart::MicroSeconds => (micros(spent.time), planned.time.map(micros)),
-        BudgetPart::Seconds => (spent.time.as_secs(), planned.time.map(|time| time.as_secs())),
     };
     let share = || limit.unwrap_or(0) / u64::from(transition.graph.task_count().max(1));
     let each = sum.checked_div(u64::from(spent.metered)).unwrap_or_else(share);

@@ -164,11 +164,6 @@ impl ChildApproval {
             ChildApproval::Inherit => "inherit",
         }
     }
-
-    /// Returns the approver that a word of a plan means.
-    pub fn from_word(word: &str) -> Option<ChildApproval> {
-        [ChildApproval::Ask, ChildApproval::Inherit].into_iter().find(|approval| approval.as_str() == word)
-    }
 }
 
 /// A command without an agent.

@@ -247,9 +247,7 @@ impl Stage {
             Work::Human { ask } => {
                 let short = ask.shortfall.map_or_else(String::new, |short| match short.part {
                     BudgetPart::MicroSeconds => format!(", {} s short", short.needed() as f64 / 1e6),
-                    BudgetPart::Tokens | BudgetPart::MicroUsd | BudgetPart::Seconds => {
-                        format!(", {} short", short.needed())
-                    }
+                    BudgetPart::Tokens | BudgetPart::MicroUsd => format!(", {} short", short.needed()),
                 });
                 format!("{} held: {} {}{short}", item.at.node, ask.kind.as_str(), ask.reason.as_str())
             }

@@ -50,7 +50,6 @@ pub(super) struct Answer {
     pub(super) session: Option<String>,
     pub(super) gave_up: bool,
     pub(super) question: Option<String>,
-    pub(super) artifacts: Vec<String>,
     /// The actions that it was denied.
     pub(super) denials: Vec<String>,
     /// Its hints about the next edge: the edge it prefers, values for conditions, a step that it proposes.
@@ -70,14 +69,12 @@ impl Answer {
         let question = (outcome == "needs_input").then(|| {
             value["question"].as_str().or(text.as_deref()).unwrap_or("The worker needs an answer.").to_owned()
         });
-        let artifacts = value["artifacts"].as_array().into_iter().flatten();
         Some(Answer {
             usage: native_usage(&value["usage"]),
             session: value["session"].as_str().map(str::to_owned),
             // A permanent failure is not tried again (DOT ruling 9).
             gave_up: outcome == "gave_up" || value["failure_class"] == "permanent",
             question,
-            artifacts: artifacts.filter_map(|path| path.as_str().map(str::to_owned)).take(1000).collect(),
             hints: hints(value),
             text,
             ..Answer::default()

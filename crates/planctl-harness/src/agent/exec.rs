@@ -12,7 +12,7 @@ use super::known::{CommandLine, Given, LAST_MESSAGE, MESSAGE};
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
 use crate::context::ContextEntry;
-use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, set};
+use crate::environment::{PATH_DEFAULT, agent_environment, set};
 use crate::foreign_json::read_foreign_json;
 use crate::isolation::{Network, agent_named_in};
 use crate::process::{Command, Input, find_program};
@@ -103,7 +103,6 @@ pub(super) fn command(
     let places = Places { prompt: &assignment.prompt, prompt_file: &folder.prompt_file() };
     let (arguments, has_prompt) = match &agent.program {
         Program::Shell(script) => places.shell(&bash_in(&environment), script),
-        Program::Arguments(arguments) => places.arguments(arguments),
         Program::Known(known) => {
             let session = random_uuid();
             let variable = |name: &str| {
@@ -151,7 +150,6 @@ pub(super) fn command(
     let name = match &agent.program {
         Program::Known(known) => Some(known.agent.name()),
         Program::Shell(script) => agent_named_in(script),
-        Program::Arguments(arguments) => arguments.first().and_then(|program| agent_named_in(program)),
     };
     let private = [folder.folder.path().to_owned()];
     let network = network(agent, assignment).map_err(passing)?;
@@ -203,14 +201,9 @@ fn random_uuid() -> String {
 }
 
 fn environment(agent: &Agent, assignment: &Assignment, folder: &AttemptFolder) -> Vec<(OsString, OsString)> {
-    let inherited = match (&agent.program, agent.inherited.clone()) {
-        (Program::Known(known), Inherited::Listed(mut names)) => {
-            names.extend(known.agent.variables().map(str::to_owned));
-            Inherited::Listed(names)
-        }
-        (_, inherited) => inherited,
-    };
-    let mut environment = agent_environment(&inherited);
+    let own =
+        agent.program.known().into_iter().flat_map(|known| known.agent.variables()).map(|name| name as &str);
+    let mut environment = agent_environment(agent.inherited.iter().map(String::as_str).chain(own));
     for (name, value) in &agent.environment {
         set(&mut environment, name.clone(), value.clone());
     }
@@ -293,18 +286,6 @@ impl Places<'_> {
             self.prompt_file.into(),
         ];
         (arguments.into(), has_prompt.text || has_prompt.file)
-    }
-
-    fn arguments(&self, arguments: &[String]) -> (Vec<OsString>, bool) {
-        let mut has_prompt = false;
-        let file = self.prompt_file.to_string_lossy();
-        let arguments = arguments.iter().map(|argument| {
-            has_prompt |= argument.contains("{prompt}") || argument.contains("{prompt_file}");
-            // The file first: a prompt may itself hold the other placeholder.
-            let parts = argument.split("{prompt}").map(|part| part.replace("{prompt_file}", &file));
-            parts.collect::<Vec<_>>().join(&self.prompt.replace('\0', "")).into()
-        });
-        (arguments.collect(), has_prompt)
     }
 }
 
@@ -395,15 +376,5 @@ mod tests {
         let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
         assert_eq!(lengths, [8, 4, 4, 4, 12], "{uuid}");
         assert_eq!((&uuid[14..15], &uuid[19..20]), ("4", "8"));
-    }
-
-    #[test]
-    fn arguments_are_replaced_whole_and_never_twice() {
-        let places = Places { prompt: "a {prompt_file} $(b) 'c'", prompt_file: Path::new("/tmp/p") };
-        let arguments = ["agent", "{prompt}", "--file={prompt_file}"].map(str::to_owned);
-        let (arguments, has_prompt) = places.arguments(&arguments);
-        assert_eq!(arguments, ["agent", "a {prompt_file} $(b) 'c'", "--file=/tmp/p"]);
-        assert!(has_prompt);
-        assert!(!places.arguments(&["agent".into()]).1);
     }
 }

@@ -28,7 +28,6 @@ pub(super) struct Survey<'a> {
     roots: Vec<PathBuf>,
     pub pieces: BTreeMap<PathBuf, Piece>,
     pub weights: Weights,
-    pub left_out: usize,
     pub bytes: u64,
     git_folders: usize,
     alternates: usize,
@@ -79,7 +78,6 @@ impl<'a> Survey<'a> {
             roots: Vec::new(),
             pieces: BTreeMap::new(),
             weights: Weights::default(),
-            left_out: 0,
             bytes: 0,
             git_folders: 0,
             alternates: 0,
@@ -116,10 +114,7 @@ impl<'a> Survey<'a> {
         }];
         while let Some(visit) = visits.pop() {
             let place = folder.join(&visit.path);
-            let Ok(entries) = std::fs::read_dir(&place) else {
-                self.left_out += 1;
-                continue;
-            };
+            let Ok(entries) = std::fs::read_dir(&place) else { continue };
             for entry in entries {
                 let Ok(entry) = entry else { continue };
                 if visit.path == Path::new("") && skipped.iter().any(|name| entry.file_name() == *name) {
@@ -162,8 +157,6 @@ impl<'a> Survey<'a> {
             }
         } else if kind.is_symlink() {
             self.link(visit, &path, &to, place, &found, &top)?;
-        } else {
-            self.left_out += 1;
         }
         Ok(())
     }

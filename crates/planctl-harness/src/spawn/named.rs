@@ -60,7 +60,9 @@ impl TreeName {
             let mut ended = std::pin::pin!(tree.ended());
             if tokio::time::timeout(NAMED_AFTER, &mut ended).await.is_err() {
                 let process = brief_file_work(|| describe_process(guardian));
-                hears(&format!("waits for the end of an earlier agent: {process} ends it"));
+                let words = format!("waits for the end of an earlier agent: {process} ends it");
+                tracing::warn!("{words}");
+                hears(&words);
                 ended.await;
             }
             next = self.end_tree();

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::call::{Git, call, call_checked};
 use super::commit::identity;
 use super::converted::verify_conversions;
-use super::merge::{Conflict, Merged, conflicts, merge_open};
+use super::merge::{Conflict, Merged, conflicts, merge};
 use super::objects::verify_objects;
 use super::records::{add_worktree, records_below, remove_all, remove_file, remove_locks, remove_worktrees};
 use super::{Checkout, Intact, NewWorktree, WorktreeError, worktree_intact};
@@ -265,7 +265,7 @@ impl BranchWorktrees {
             Some(branch) => format!("branch {} of {}", branch + 1, self.name),
             None => format!("the workspace of {}", self.name),
         };
-        match merge_open(self.spawner(), &path, tip, &message).await? {
+        match merge(self.spawner(), &path, tip, &message).await? {
             Merged::UpToDate => {}
             Merged::Done { commit } => {
                 self.write_ref("so-far", &commit).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::WorktreeError;
 use super::noted::kept_of;
 use crate::blocking::blocking_in_place;
-use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, set};
+use crate::environment::{PATH_DEFAULT, agent_environment, safe_path, set};
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
 use crate::process::{Command, End, Input, Stream};
@@ -440,8 +440,7 @@ fn subcommand(arguments: &[OsString], count: usize) -> String {
 /// Returns git's whole environment. Of the user's own variables it gets those that say who they are and where their
 /// configuration is; none that starts with `GIT_`, which could lead it to another repository.
 fn environment(folder: &Path) -> Vec<(OsString, OsString)> {
-    let listed = ["XDG_CONFIG_HOME"].map(str::to_owned).to_vec();
-    let mut environment = agent_environment(&Inherited::Listed(listed));
+    let mut environment = agent_environment(["XDG_CONFIG_HOME"]);
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from(PATH_DEFAULT));
     let mut put = |name: &str, value: &OsStr| set(&mut environment, name.into(), value.to_owned());
     put("PATH", &safe_path(&path, folder));

@@ -47,7 +47,7 @@ pub struct Conflict {
 /// # Errors
 ///
 /// Those of git.
-pub(super) async fn merge_open(
+pub async fn merge(
     spawner: &Spawner,
     worktree: &Path,
     other: &str,
@@ -70,24 +70,6 @@ pub(super) async fn merge_open(
         return Err(WorktreeError::Git { what: "git merge".to_owned(), said });
     }
     Ok(Merged::Conflicts(conflicts))
-}
-
-/// Merges as [`merge_open`] does; a conflict changes nothing.
-///
-/// # Errors
-///
-/// Those of git.
-pub async fn merge(
-    spawner: &Spawner,
-    worktree: &Path,
-    other: &str,
-    message: &str,
-) -> Result<Merged, WorktreeError> {
-    let merged = merge_open(spawner, worktree, other, message).await?;
-    if matches!(merged, Merged::Conflicts(_)) {
-        call_checked(spawner, worktree, ["merge", "--abort"]).await?;
-    }
-    Ok(merged)
 }
 
 /// Reads the files that a merge left unmerged.

@@ -144,8 +144,8 @@ fn a_known_agent_gets_its_line_its_prompt_and_its_own_variables() {
         let place = Place::new(REPLAY);
         let mut known = place.agent(&format!("{agent}:-m 'a model'"), &fixture(agent, "ok"), 0);
         known.environment.push(("LAST".into(), "".into()));
-        let worked = place.work(&known);
-        assert!(matches!(worked.said, AgentSaid::Reported(_)), "{agent}: {:?}", worked.said);
+        let said = place.work(&known).said;
+        let AgentSaid::Reported(report) = said else { panic!("{agent}: {said:?}") };
         let argv: Vec<String> = place.recorded("argv").lines().map(str::to_owned).collect();
         assert!(argv.windows(2).any(|pair| pair == ["-m", "a model"]), "{agent}: {argv:?}");
         if agent == "aider" {
@@ -168,7 +168,7 @@ fn a_known_agent_gets_its_line_its_prompt_and_its_own_variables() {
         assert_eq!(names.iter().any(|name| name == "ANTHROPIC_API_KEY"), has_key, "{agent}: its own login");
         if agent == "claude" {
             assert!(argv.windows(2).any(|pair| pair == ["--max-budget-usd", "0.250000"]), "{argv:?}");
-            assert_eq!(worked.session.as_deref(), Some("ID"));
+            assert_eq!(report.circumstances.unwrap().session.as_deref(), Some("ID"));
         }
     }
 }

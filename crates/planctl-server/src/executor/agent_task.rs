@@ -95,7 +95,6 @@ async fn end_earlier_agent(
 ) -> Option<()> {
     let _waiting = slot.wait_with_slot();
     let hears = |words: &str| {
-        tracing::warn!("{words}");
         watch(Stream::Stderr, format!("planctl {words}\n").as_bytes());
         held.set_obstacle(Some(words.to_owned()));
     };

@@ -65,18 +65,12 @@ impl Executor {
         };
         slot.release_while_storing();
         self.store_outputs(&outputs).await?;
-        let found = match found {
-            HarnessResult::Evidence(evidence) if is_rehearsal(claimed) => HarnessResult::Rehearsed(evidence),
-            other @ (HarnessResult::Evidence(_)
-            | HarnessResult::Rehearsed(_)
-            | HarnessResult::Recorded { .. }
-            | HarnessResult::Restored
-            | HarnessResult::Forked { .. }
-            | HarnessResult::Merged { .. }
-            | HarnessResult::Conflicted(_)
-            | HarnessResult::Begun { .. }
-            | HarnessResult::Ended(_)
-            | HarnessResult::Nothing(_)) => other,
+        let found = if is_rehearsal(claimed)
+            && let HarnessResult::Evidence(evidence) = found
+        {
+            HarnessResult::Rehearsed(evidence)
+        } else {
+            found
         };
         // A gate that is repeated may have to wait; the items that follow a verdict are due at once.
         let is_verdict = matches!(found, HarnessResult::Evidence(_));
@@ -329,32 +323,22 @@ impl Executor {
     async fn with_moved_files(
         &self,
         claimed: &Claimed,
-        found: HarnessResult,
+        mut found: HarnessResult,
         gated: &Gated<'_>,
     ) -> Result<HarnessResult, ServiceError> {
-        match found {
-            HarnessResult::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
-                let known = self.changed_protected_files(claimed).await?;
-                let (approved, graph) = (self.approved.clone(), claimed.graph.clone());
-                let (node, workspace) = (claimed.item.at.node.clone(), PathBuf::from(&claimed.workspace));
-                let moved = blocking(move || match graph.gated(&node) {
-                    Some(gated) => protection::changes_by_step(&approved, &gated, &known, &workspace),
-                    None => Ok(BTreeMap::new()),
-                });
-                evidence.protected.extend(moved.await??);
-                Ok(HarnessResult::Evidence(evidence))
-            }
-            HarnessResult::Evidence(_)
-            | HarnessResult::Rehearsed(_)
-            | HarnessResult::Recorded { .. }
-            | HarnessResult::Restored
-            | HarnessResult::Forked { .. }
-            | HarnessResult::Merged { .. }
-            | HarnessResult::Conflicted(_)
-            | HarnessResult::Begun { .. }
-            | HarnessResult::Ended(_)
-            | HarnessResult::Nothing(_) => Ok(found),
+        if let HarnessResult::Evidence(evidence) = &mut found
+            && protection::is_mover(&self.approved, gated)
+        {
+            let known = self.changed_protected_files(claimed).await?;
+            let (approved, graph) = (self.approved.clone(), claimed.graph.clone());
+            let (node, workspace) = (claimed.item.at.node.clone(), PathBuf::from(&claimed.workspace));
+            let moved = blocking(move || match graph.gated(&node) {
+                Some(gated) => protection::changes_by_step(&approved, &gated, &known, &workspace),
+                None => Ok(BTreeMap::new()),
+            });
+            evidence.protected.extend(moved.await??);
         }
+        Ok(found)
     }
 }
 

@@ -24,17 +24,11 @@ const QUESTION_CHARACTERS_MAX: usize = 20_000;
 const PROPOSAL_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) async fn show(call: Call) -> Answer {
-    let lease = Lease::of(&call)?;
-    let store = &call.server_node().store;
-    match store.find_lease(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
-        Leased::Held(claimed) => {
-            let left = claimed.lease_until.as_micros() - store.now().await.map_err(of_store)?.as_micros();
-            let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
-            json(&view(&call, &claimed, left, lease.asked_seconds).await?)
-        }
-        Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
-        Leased::Unknown => Err(no_such_item()),
-    }
+    let (lease, claimed) = held_lease(&call).await?;
+    let now = call.server_node().store.now().await.map_err(of_store)?;
+    let left =
+        Duration::from_micros(u64::try_from(claimed.lease_until.as_micros() - now.as_micros()).unwrap_or(0));
+    json(&view(&call, &claimed, left, lease.asked_seconds).await?)
 }
 
 pub(super) async fn heartbeat(call: Call) -> Answer {
@@ -168,13 +162,7 @@ pub(super) async fn usage(call: Call) -> Answer {
 /// Returns the lease where it is held right now.
 async fn held_lease(call: &Call) -> Result<(Lease, Box<Claimed>), Problem> {
     let lease = Lease::of(call)?;
-    match call
-        .server_node()
-        .store
-        .find_lease(&lease.item, lease.generation, &lease.token)
-        .await
-        .map_err(of_store)?
-    {
+    match lease.find(call).await? {
         Leased::Held(claimed) => Ok((lease, claimed)),
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
         Leased::Unknown => Err(no_such_item()),
@@ -187,13 +175,7 @@ pub(super) async fn refuse_without_item_token(call: &Call, is_long: bool) -> Res
     if !is_long {
         return Ok(());
     }
-    match call
-        .server_node()
-        .store
-        .find_lease(&lease.item, lease.generation, &lease.token)
-        .await
-        .map_err(of_store)?
-    {
+    match lease.find(call).await? {
         // The route answers a late call, and records it.
         Leased::Held(_) | Leased::Lost => Ok(()),
         Leased::Unknown => Err(no_such_item()),

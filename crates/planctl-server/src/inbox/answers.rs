@@ -185,8 +185,7 @@ impl Services {
             decision: word.to_owned(),
             by: self.caller.actor.to_string(),
             next: Some(Next::WatchRun { run: name }),
-            repeated: false,
-            voted: None,
+            ..Decided::default()
         })
     }
 
@@ -209,7 +208,7 @@ impl Services {
         let is_more = match row.ask.shortfall.map(|short| short.part) {
             Some(BudgetPart::Tokens) => by.tokens.is_some_and(|tokens| tokens > 0),
             Some(BudgetPart::MicroUsd) => by.micro_usd.is_some_and(|money| money > 0),
-            Some(BudgetPart::MicroSeconds | BudgetPart::Seconds) | None => false,
+            Some(BudgetPart::MicroSeconds) | None => false,
         };
         if !is_more {
             let id = row.number.unsigned_abs();

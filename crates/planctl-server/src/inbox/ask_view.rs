@@ -148,7 +148,6 @@ pub(super) fn shortfall_view(short: &Shortfall) -> ShortfallView {
         BudgetPart::Tokens => ("tokens", |count| count as f64),
         BudgetPart::MicroUsd => ("usd", usd),
         BudgetPart::MicroSeconds => ("seconds", |count| count as f64 / 1_000_000.0),
-        BudgetPart::Seconds => ("seconds", |count| count as f64),
     };
     ShortfallView {
         part: part.to_owned(),

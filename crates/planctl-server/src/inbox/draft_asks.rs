@@ -154,8 +154,6 @@ fn conflict_of_ended(row: &DraftAskRow, how: String) -> ServiceError {
 
 fn decided(row: &DraftAskRow, answer: &Answer, by: &str) -> Decided {
     Decided {
-        run: None,
-        run_id: None,
         workspace: Some(row.workspace_path.clone()),
         ask: Some(row.number.unsigned_abs()),
         decision: answer.as_str().to_owned(),
@@ -164,8 +162,7 @@ fn decided(row: &DraftAskRow, answer: &Answer, by: &str) -> Decided {
             "the command that works on \"{}\" goes on when it is given again",
             words::safe(&first_line(&row.goal))
         ))),
-        repeated: false,
-        voted: None,
+        ..Decided::default()
     }
 }
 

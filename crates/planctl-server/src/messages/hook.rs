@@ -4,7 +4,7 @@ use std::future::pending;
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_harness::{Command, End, Inherited, Input, Spawner, agent_environment};
+use planctl_harness::{Command, End, Input, Spawner, agent_environment};
 
 use super::SendError;
 
@@ -29,7 +29,7 @@ pub(super) struct Hook<'a> {
 pub(super) async fn run(hook: Hook<'_>, spawner: &Spawner) -> Result<String, SendError> {
     let mut command =
         Command::new(["/bin/bash", "--noprofile", "--norc", "-c", hook.command], hook.directory);
-    command.environment = agent_environment(&Inherited::Listed(hook.env.to_vec()));
+    command.environment = agent_environment(hook.env.iter().map(String::as_str));
     for (name, value) in [("PLANCTL_EVENT", hook.event), ("PLANCTL_MESSAGE", &hook.text)] {
         command.environment.push((name.into(), value.replace('\0', " ").into()));
     }

@@ -107,14 +107,6 @@ impl Database {
         }
     }
 
-    /// Returns the address to connect to, with its password.
-    pub fn url(&self) -> String {
-        match self {
-            Database::Private(cluster, _) => cluster.url(),
-            Database::Given(url, _) => url.expose().to_owned(),
-        }
-    }
-
     /// Runs psql or pg_dump on this terminal to its end.
     ///
     /// # Errors
@@ -141,7 +133,7 @@ impl Database {
 }
 
 impl Database {
-    /// Connects as the owner of the tables, with the schema up to date.
+    /// Connects as the owner of the tables, whatever schema is there.
     async fn connect_as_owner(&self) -> Result<Store, ServiceError> {
         let options = match self {
             Database::Private(cluster, _) => {
@@ -150,9 +142,7 @@ impl Database {
             }
             Database::Given(url, _) => url.expose().parse().map_err(StoreError::from_configuration)?,
         };
-        let store = Store::connect(options, Settings::default()).await?;
-        store.migrate().await?;
-        Ok(store)
+        Ok(Store::connect(options, Settings::default()).await?)
     }
 
     /// Removes the runs that ended longer ago than this, or only counts them; returns how many.
@@ -162,6 +152,7 @@ impl Database {
     /// Those of the store.
     pub async fn prune(&self, older_than: Duration, dry_run: bool) -> Result<u64, ServiceError> {
         let store = self.connect_as_owner().await?;
+        store.migrate().await?;
         let pruned =
             if dry_run { store.runs_to_prune(older_than).await } else { store.prune(older_than).await };
         store.close().await;
@@ -175,14 +166,7 @@ impl Database {
     ///
     /// [`ServiceError::Conflict`] where the database is not empty, and those of the connection.
     pub async fn prepare_restore(&self) -> Result<(), ServiceError> {
-        let options = match self {
-            Database::Private(cluster, _) => {
-                cluster.create_roles().await.map_err(StoreError::from)?;
-                cluster.owner_options()
-            }
-            Database::Given(url, _) => url.expose().parse().map_err(StoreError::from_configuration)?,
-        };
-        let store = Store::connect(options, Settings::default()).await?;
+        let store = self.connect_as_owner().await?;
         let dropped = store.drop_unused_schema().await;
         store.close().await;
         match dropped {

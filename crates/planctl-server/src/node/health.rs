@@ -97,12 +97,6 @@ impl Health {
         lock(&self.inner).database
     }
 
-    /// Says that work is taken on: it has begun, does not stop, and the database answers.
-    pub fn is_ready(&self) -> bool {
-        let inner = lock(&self.inner);
-        inner.stage == Stage::Running && inner.database == Database::Up
-    }
-
     /// Says that the loops turn. While the database is away they may wait for it, and a restart would help nobody.
     pub fn is_alive(&self) -> bool {
         self.is_alive_at(clock::instant())
@@ -311,17 +305,18 @@ mod tests {
         health.set_running();
         health.record_turn("gates");
         let later = clock::instant() + STANDS_STILL_AFTER;
-        assert!(health.is_alive() && health.is_ready());
+        assert!(health.is_alive());
         assert!(!health.is_alive_at(later));
         health.set_database_away("connection refused");
-        assert!(health.is_alive_at(later) && !health.is_ready());
+        assert!(health.is_alive_at(later));
         assert_eq!(health.view().state, DaemonState::Degraded);
         health.set_database_short(Resource::Disk, "could not extend file");
-        assert!(health.is_alive_at(later) && !health.is_ready());
+        assert!(health.is_alive_at(later));
         assert_eq!(health.view().state, DaemonState::Degraded);
         assert!(health.view().database_shortage.is_some_and(|shortage| shortage.of == ScarceResource::Disk));
         health.set_database_up();
-        assert!(health.is_alive() && health.is_ready());
+        assert!(health.is_alive());
+        assert_eq!(health.view().state, DaemonState::Running);
         assert!(!health.is_alive_at(clock::instant() + STANDS_STILL_AFTER));
     }
 

@@ -80,21 +80,7 @@ impl Shape {
 
     /// Returns how many letters a line in it takes.
     pub(super) fn columns(self) -> usize {
-        match self {
-            Shape::Diamond => 18,
-            Shape::Pill
-            | Shape::DoublePill
-            | Shape::FailedPill
-            | Shape::Box
-            | Shape::Hexagon
-            | Shape::Slanted
-            | Shape::Drum
-            | Shape::Widening
-            | Shape::Narrowing
-            | Shape::Upwards
-            | Shape::Sided
-            | Shape::Stack => 26,
-        }
+        if self == Shape::Diamond { 18 } else { 26 }
     }
 
     /// Returns the width and height around a text.
@@ -104,8 +90,9 @@ impl Shape {
             Shape::Box | Shape::Stack => (wide, high),
             Shape::Pill | Shape::DoublePill | Shape::FailedPill => (wide + high * 0.5, high + 2.0),
             Shape::Diamond => ((wide * 1.55).ceil(), (high * 2.1).ceil()),
-            Shape::Hexagon | Shape::Slanted => (wide + 2.0 * SLANT, high),
-            Shape::Widening | Shape::Narrowing => (wide + 2.0 * SLANT, high),
+            Shape::Hexagon | Shape::Slanted | Shape::Widening | Shape::Narrowing => {
+                (wide + 2.0 * SLANT, high)
+            }
             Shape::Drum => (wide, high + 2.0 * LID),
             Shape::Upwards => (wide, high + ROOF),
             Shape::Sided => (wide + 16.0, high),
@@ -113,7 +100,7 @@ impl Shape {
     }
 
     /// Returns how far below the middle its text stands.
-    pub(super) fn text_shift(self, _height: f64) -> f64 {
+    pub(super) fn text_shift(self) -> f64 {
         match self {
             Shape::Upwards => ROOF / 2.0,
             Shape::Drum => LID / 2.0,

@@ -62,13 +62,11 @@ impl Services {
             Err(ServiceError::NotAsked { .. }) => Ok(Decided {
                 run: Some(handed_in.name),
                 run_id: Some(handed_in.id.to_string()),
-                workspace: None,
                 ask: Some(number),
                 decision: "hand in".to_owned(),
                 by: self.caller.actor.to_string(),
                 next: Some(Next::ShowAsk { ask: number }),
-                repeated: false,
-                voted: None,
+                ..Decided::default()
             }),
             Ok(decided) => Ok(decided),
             Err(error) => Err(error),

@@ -57,17 +57,8 @@ impl Services {
             Some(step) => Some(self.node_of_step(row, step).await?),
             None => None,
         };
-        let decided = |repeated| Decided {
-            run: Some(row.name.clone()),
-            run_id: Some(row.id.to_string()),
-            workspace: Some(row.workspace_path.clone()),
-            ask: None,
-            decision: "resume".to_owned(),
-            by: self.caller.actor.to_string(),
-            next: Some(Next::WatchRun { run: row.name.clone() }),
-            repeated,
-            voted: None,
-        };
+        let next = Next::WatchRun { run: row.name.clone() };
+        let decided = |repeated| self.decided(row, "resume", Some(next), repeated);
         match row.head.status {
             RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => {
                 let is_over = row.head.status != RunStatus::Paused;
@@ -147,17 +138,8 @@ impl Services {
         };
         // Runs within it end: it begins others when it goes on.
         self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
-        Ok(Decided {
-            run: Some(row.name.clone()),
-            run_id: Some(row.id.to_string()),
-            workspace: Some(row.workspace_path.clone()),
-            ask: None,
-            decision: "pause".to_owned(),
-            by: self.caller.actor.to_string(),
-            next: Some(Next::ResumeRun { run: row.name.clone() }),
-            repeated,
-            voted: None,
-        })
+        let next = Next::ResumeRun { run: row.name.clone() };
+        Ok(self.decided(row, "pause", Some(next), repeated))
     }
 
     /// Cancels a run for good.
@@ -196,17 +178,27 @@ impl Services {
         };
         // Runs within it end with it.
         self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
-        Ok(Decided {
+        Ok(self.decided(row, "cancel", Some(again), repeated))
+    }
+
+    /// Tells the caller's decision about a run.
+    pub(crate) fn decided(
+        &self,
+        row: &RunRow,
+        decision: &str,
+        next: Option<Next>,
+        repeated: bool,
+    ) -> Decided {
+        Decided {
             run: Some(row.name.clone()),
             run_id: Some(row.id.to_string()),
             workspace: Some(row.workspace_path.clone()),
-            ask: None,
-            decision: "cancel".to_owned(),
+            decision: decision.to_owned(),
             by: self.caller.actor.to_string(),
-            next: Some(again),
+            next,
             repeated,
-            voted: None,
-        })
+            ..Decided::default()
+        }
     }
 
     /// Refuses to go on with a run whose approval was withdrawn; one that was given since serves too.

@@ -23,17 +23,7 @@ impl Services {
         }
         let actor = self.caller.actor.to_string();
         let is_first = self.store.acknowledge_failure(run, &actor, note).await?;
-        let by = if is_first { actor } else { row.acknowledged_by.unwrap_or(actor) };
-        Ok(Decided {
-            run: Some(row.name),
-            run_id: Some(row.id.to_string()),
-            workspace: Some(row.workspace_path),
-            ask: None,
-            decision: "acknowledge".to_owned(),
-            by,
-            next: None,
-            repeated: !is_first,
-            voted: None,
-        })
+        let by = if is_first { actor } else { row.acknowledged_by.clone().unwrap_or(actor) };
+        Ok(Decided { by, ..self.decided(&row, "acknowledge", None, !is_first) })
     }
 }

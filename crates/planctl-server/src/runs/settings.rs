@@ -7,11 +7,10 @@ use std::time::Duration;
 use planctl_engine::{AgentSaid, Digest, Role, RunId, Tier, Usage};
 use planctl_glob::Glob;
 use planctl_harness::{
-    Baseline, FolderIdentity, Inherited, Masks, PermissionMode, Permissions, Reach, RepositoryIdentity,
-    ResourceLimits,
+    Baseline, FolderIdentity, Masks, PermissionMode, Permissions, Reach, RepositoryIdentity, ResourceLimits,
 };
 use planctl_store::{RunRow, ServedRole};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ask_rules::AskRules;
@@ -27,7 +26,6 @@ use planctl_config::{
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RunSettings {
     /// The agent of every role, where the person who started the run named one.
-    #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
     pub worker: Option<Agent>,
     /// The settings of each role.
     pub roles: BTreeMap<String, RoleSettings>,
@@ -96,7 +94,6 @@ pub struct RunSettings {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RoleSettings {
     /// The agent that does the work.
-    #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
     pub agent: Option<Agent>,
     /// How long its worker may print nothing.
     pub idle_timeout: Option<Duration>,
@@ -132,20 +129,6 @@ fn days_of(config: &Config) -> DayBudgets {
         return DayBudgets::default();
     }
     DayBudgets { zone: zone(), ..config.day.clone() }
-}
-
-/// Reads an agent as runs have it; those that were started before agents had names hold a plain command.
-fn stored_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Agent>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Stored {
-        Agent(Agent),
-        Command(String),
-    }
-    Ok(Option::<Stored>::deserialize(deserializer)?.map(|stored| match stored {
-        Stored::Command(command) => Agent::Exec(command),
-        Stored::Agent(agent) => agent,
-    }))
 }
 
 impl RunSettings {
@@ -320,7 +303,7 @@ impl RunSettings {
         if let Some(settings) = settings {
             agent.idle_timeout = settings.idle_timeout;
             agent.network = settings.network.clone();
-            agent.inherited = Inherited::Listed(settings.inherit.clone());
+            agent.inherited = settings.inherit.clone();
             agent.environment =
                 settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         }
@@ -361,18 +344,6 @@ impl RunSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_that_was_started_before_agents_had_names_keeps_its_commands() {
-        let stored = r#"{"exec":"claude","roles":{"coder":{"exec":"./x {prompt}","idle_timeout":null,"env":{},"inherit":[]},
-            "writer":{"exec":null,"idle_timeout":null,"env":{},"inherit":[]}},"contract_env":{},"contract_path":[]}"#;
-        let settings: RunSettings = serde_json::from_str(stored).unwrap();
-        assert_eq!(settings.worker, Some(Agent::Exec("claude".into())));
-        assert_eq!(settings.roles["coder"].agent, Some(Agent::Exec("./x {prompt}".into())));
-        assert_eq!(settings.roles["writer"].agent, None);
-        let again: RunSettings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
-        assert_eq!(again, settings);
-    }
 
     #[test]
     fn m_34_a_known_agent_whose_role_may_change_no_files_only_reads() {

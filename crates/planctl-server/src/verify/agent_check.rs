@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
-use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner, blocking_in_place};
+use planctl_harness::{Assignment, Command, End, NamedAgent, Program, Spawner, blocking_in_place};
 
 use crate::clock;
 use crate::verify::agent_program::agent_program;
@@ -64,7 +64,7 @@ pub async fn try_worker(
     let word = format!("planctl-{:x}", clock::now().as_micros());
     let may_write = may_write(&program);
     let mut agent = planctl_harness::Agent::exec(program, tryout.scratch);
-    agent.inherited = Inherited::Listed(tryout.role.env.inherit.clone());
+    agent.inherited = tryout.role.env.inherit.clone();
     agent.environment = tryout.role.env.set.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let assignment = assignment(&tryout, &word, may_write);
     let worked = agent.run_item(spawner, &assignment, &mut |_, _| (), cancel).await;
@@ -100,7 +100,7 @@ pub async fn check_program(known: &NamedAgent, spawner: &Spawner, folder: &Path)
         }
     };
     let mut command = Command::new([program.as_os_str(), OsStr::new("--version")], folder);
-    command.environment = planctl_harness::agent_environment(&planctl_harness::Inherited::Listed(Vec::new()));
+    command.environment = planctl_harness::agent_environment([]);
     command.deadline = Some(VERSION_TIME);
     let finished = spawner.run(&command, &mut |_, _| (), std::future::pending()).await?;
     let said = String::from_utf8_lossy(&finished.stdout.head).into_owned();
@@ -132,7 +132,7 @@ const FILE: &str = "planctl-test.txt";
 fn may_write(program: &Program) -> bool {
     match program {
         Program::Known(known) => known.may_edit(),
-        Program::Shell(_) | Program::Arguments(_) => true,
+        Program::Shell(_) => true,
     }
 }
 

@@ -3,9 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use planctl_harness::{
-    Inherited, KnownAgent, NamedAgent, agent_environment, blocking_in_place, find_program,
-};
+use planctl_harness::{KnownAgent, NamedAgent, agent_environment, blocking_in_place, find_program};
 
 /// A program that is in no folder of the agents' `PATH`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +53,7 @@ pub fn installed_agents() -> impl Iterator<Item = NamedAgent> {
 /// [`MissingProgram`] where it is not installed.
 pub fn agent_program(known: &NamedAgent) -> Result<PathBuf, MissingProgram> {
     let name = known.agent.name();
-    let environment = agent_environment(&Inherited::Listed(Vec::new()));
+    let environment = agent_environment([]);
     let path = environment.into_iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
     let path = path.unwrap_or_default();
     blocking_in_place(|| find_program(OsStr::new(name), &path))

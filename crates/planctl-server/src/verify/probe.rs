@@ -171,19 +171,11 @@ impl Probe {
         config: &Config,
     ) -> Result<HarnessResult, ProbeError> {
         let runner = self.runner(workspace, config).await?;
-        match runner.run_once(contract, self.stopped()).await {
-            HarnessResult::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
-            found @ (HarnessResult::Evidence(_)
-            | HarnessResult::Rehearsed(_)
-            | HarnessResult::Recorded { .. }
-            | HarnessResult::Restored
-            | HarnessResult::Forked { .. }
-            | HarnessResult::Merged { .. }
-            | HarnessResult::Conflicted(_)
-            | HarnessResult::Begun { .. }
-            | HarnessResult::Ended(_)
-            | HarnessResult::Nothing(_)) => Ok(found),
+        let found = runner.run_once(contract, self.stopped()).await;
+        if found == HarnessResult::Nothing(Inconclusive::Interrupted) {
+            return Err(ProbeError::Interrupted);
         }
+        Ok(found)
     }
 
     /// Says whether the contract of a step that passed would still pass: it runs once in the copy, which proves nothing.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use planctl_engine::{
     Decision, Digest, Event, Fact, Graph, HumanEvent, ItemId, Run, RunId, RunStatus, Scope,
@@ -131,14 +131,6 @@ impl Stage {
         let graph = scene.revisions.lock().unwrap().1.graph.clone();
         assert_eq!(view_of(&graph, &run), model.view(), "seed {seed}: the rows and the model differ");
         heard.len()
-    }
-}
-
-impl Scene {
-    /// Returns how long until something of the run becomes due; never long, since others move it too.
-    pub async fn pause(&self, store: &Store) -> Duration {
-        let wake = store.next_wake(self.run).await.unwrap();
-        wake.unwrap_or(Duration::ZERO).clamp(Duration::from_millis(2), Duration::from_millis(40))
     }
 }
 

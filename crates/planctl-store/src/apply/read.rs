@@ -269,7 +269,7 @@ impl Store {
             }
             last = line.seq;
         }
-        Ok(Applied { seq: last, head, facts, effects: Vec::new(), claimed_next: None, duplicate: true })
+        Ok(Applied { seq: last, head, facts, claimed_next: None, duplicate: true })
     }
 
     /// Says whether a transition of this call, whose outcome was unknown, was written.

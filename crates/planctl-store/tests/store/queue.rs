@@ -122,7 +122,6 @@ async fn p5_a_swept_lease_refuses_the_late_report() {
     let work = world.claim_for(run.id, "gone", Duration::ZERO).await.unwrap();
     let [Ok(expired)] = &world.store.expired(&[], 10).await.unwrap()[..] else { panic!("one lease is over") };
     assert_eq!((&expired.item, expired.own), (&work.item.id, true));
-    assert_eq!(world.store.next_wake(run.id).await.unwrap(), Some(Duration::ZERO));
     world.store.apply(run.id, &expired.event(), &expired.proof(), None).await.unwrap();
     let late = world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await;
     assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
@@ -553,7 +552,6 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
     let free = locking(&world, "/free", &["other"]).await;
     let work = world.claim(one.id, "a").await.unwrap();
     assert!(world.claim(two.id, "b").await.is_none(), "the lock is taken");
-    assert_eq!(world.store.next_wake(two.id).await.unwrap().filter(std::time::Duration::is_zero), None);
     let awaited = world.store.awaited_locks(&[free.id, two.id]).await.unwrap();
     assert_eq!(awaited.keys().collect::<Vec<_>>(), [&two.id], "the other run waits for no lock");
     let awaited = &awaited[&two.id];

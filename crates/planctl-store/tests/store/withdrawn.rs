@@ -143,10 +143,6 @@ async fn the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back() {
     answered(&world, run.id, Answer::Retry).await;
     assert!(world.store.runs_held_back(&[run.id]).await.unwrap().contains(&run.id));
     assert!(world.claim(run.id, "next").await.is_none());
-    // It is stale again, which moves nothing here.
-    sqlx::query("delete from timers").execute(&mut world.aside().await).await.unwrap();
-    let wait = world.store.next_wake(run.id).await.unwrap().unwrap();
-    assert!(wait > Duration::ZERO, "nothing is due before");
     world.store.acknowledge(&work).await.unwrap();
     let next = world.claim(run.id, "next").await.unwrap();
     assert_eq!(next.item.at.attempt, work.item.at.attempt.next());

@@ -35,7 +35,4 @@ fn p54_time_is_told_to_the_tenth_of_a_second_and_never_as_less_than_it_is() {
     assert!(line.ends_with("need 1.2 s more (4.1 s of 5 s used)"), "{line}");
     let line = shortfall_line(&short(5_000_001, 0));
     assert!(line.ends_with("need 0.1 s more (5.1 s of 5 s used)"), "{line}");
-    let old = Shortfall { part: BudgetPart::Seconds, limit: 5, spent: 5, estimate: 3, ..short(0, 0) };
-    let line = shortfall_line(&old);
-    assert!(line.ends_with("need 3 s more (5 s of 5 s used)"), "as an older version wrote it: {line}");
 }

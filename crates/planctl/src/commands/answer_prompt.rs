@@ -93,15 +93,14 @@ const ANSWER_KEYS: [AnswerKey; 13] = [
 
 impl<'c> AnswerPrompt<'c> {
     /// Opens a prompt where a person can be asked and waits for that; none elsewhere.
-    pub fn open(
-        context: &'c Context,
-        manner: Manner,
-        no_wait: bool,
-    ) -> Result<Option<AnswerPrompt<'c>>, Failure> {
-        if no_wait || manner == Manner::Jsonl || !context.is_interactive() {
-            return Ok(None);
-        }
-        Ok(Some(AnswerPrompt { context, lines: Lines::default(), put_off: HashSet::new(), has_ended: false }))
+    pub fn open(context: &'c Context, manner: Manner, no_wait: bool) -> Option<AnswerPrompt<'c>> {
+        let can_ask = !no_wait && manner != Manner::Jsonl && context.is_interactive();
+        can_ask.then(|| AnswerPrompt {
+            context,
+            lines: Lines::default(),
+            put_off: HashSet::new(),
+            has_ended: false,
+        })
     }
 
     /// Says that the input has ended: asks wait for an answer from elsewhere, as where no input is wanted.

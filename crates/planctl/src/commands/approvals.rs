@@ -128,9 +128,7 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
     let has_others = list.asks.iter().any(|ask| ask.workspace != client.workspace());
     let rows = list.asks.iter().map(|ask| {
         let step = ask.step.as_ref().map(|step| format!("{} {}", step.number, step.title));
-        // A daemon of an earlier planctl says it together with the step's name.
-        let reason = if ask.about.is_empty() { &ask.asks } else { &ask.about };
-        let reason = show::brief_failure(reason);
+        let reason = show::brief_failure(&ask.about);
         let mut row: Vec<Cell> = vec![
             Cell::styled(BOLD, &ask.id.to_string()),
             ask.kind.as_str().into(),

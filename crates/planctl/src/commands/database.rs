@@ -19,7 +19,7 @@ use crate::show::{self, CARE, styled};
 pub async fn run(context: &Context, command: DbCommand) -> Answer {
     match command {
         DbCommand::Status => status(context).await,
-        DbCommand::Url => url(context).await,
+        DbCommand::Url => url(context),
         DbCommand::Psql { owner, args } => {
             let arguments = args.into_iter().map(OsString::from).collect();
             let rights = if owner { Rights::Owner } else { Rights::Reader };
@@ -103,7 +103,7 @@ async fn reach(context: &Context) -> Result<Database, Failure> {
         .map_err(client::cluster_failure)
 }
 
-async fn url(context: &Context) -> Answer {
+fn url(context: &Context) -> Answer {
     let config = &context.config()?.config;
     let url = match &config.database {
         Some(url) => url.expose().to_owned(),

@@ -188,7 +188,7 @@ pub async fn insert_here(
     };
     let source = Source::new(editing.view.plan.as_str(), text);
     let checked = editing.verified(context, source).await?;
-    if let Some(fault) = editing.obstacle(context, &checked)? {
+    if let Some(fault) = editing.obstacle(context, &checked) {
         return Err(by_hand(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
     }
     editing.show(client, &checked).await?;
@@ -219,7 +219,7 @@ pub(super) async fn offer_revision(
         return Ok(None);
     }
     let run = editing.view.run.clone();
-    if let Some(fault) = editing.obstacle(context, &checked)? {
+    if let Some(fault) = editing.obstacle(context, &checked) {
         let what = format!("{} can't go on with the corrected plan: {fault}", show::safe(&run));
         return Err(Failure::new(Exit::Conflict, what).next(command_to_reopen(&editing.view, ask)));
     }
@@ -366,7 +366,7 @@ impl Editing {
                         self.remove_draft();
                         return Ok(None);
                     }
-                    self.obstacle(context, checked)?
+                    self.obstacle(context, checked)
                 }
                 Err(failure) => Some(failure.message.clone()),
             };
@@ -447,15 +447,15 @@ impl Editing {
     }
 
     /// Says what keeps the run from going on with a text.
-    fn obstacle(&self, context: &Context, checked: &Checked) -> Result<Option<String>, Failure> {
+    fn obstacle(&self, context: &Context, checked: &Checked) -> Option<String> {
         if !checked.verification.is_verified() {
             let found =
                 checked.findings_of_edit().filter(|found| verify::is_shown(found, context.is_quiet()));
             show::say(verify::grouped(found, &checked.source).trim_end());
-            return Ok(Some(verify::counted(&checked.verification)));
+            return Some(verify::counted(&checked.verification));
         }
         let (Some(old), Some(new)) = (&self.kept.verification.graph, &checked.verification.graph) else {
-            return Ok(Some("it makes no graph".to_owned()));
+            return Some("it makes no graph".to_owned());
         };
         let is_met = |node: &str| {
             let step = self.view.steps.iter().find(|step| step.node == node);
@@ -466,13 +466,13 @@ impl Editing {
             .filter(|node| old.gated(node).is_some() && is_met(node.as_str()))
             .map(|node| show::safe(node.as_str()))
             .collect();
-        Ok(match settled.as_slice() {
+        match settled.as_slice() {
             [] => None,
             [only] => Some(format!("it changes step {only}, which is over and stays as it is")),
             several => {
                 Some(format!("it changes steps {}, which are over and stay as they are", several.join(", ")))
             }
-        })
+        }
     }
 
     async fn show(&self, client: &Client, checked: &Checked) -> Result<(), Failure> {

@@ -318,7 +318,7 @@ async fn watch_run(
     stop: &mut Stop,
 ) -> Answer {
     let manner = progress.manner();
-    let mut answer_prompt = AnswerPrompt::open(context, manner, no_wait)?;
+    let mut answer_prompt = AnswerPrompt::open(context, manner, no_wait);
     let mut shown = Shown::begin_after(client, handle, Some(0)).await?;
     let mut waits = Waits::default();
     loop {
@@ -381,7 +381,7 @@ pub async fn work_to_the_end(
     how: Work,
     mut stop: Stop,
 ) -> Answer {
-    let mut answer_prompt = AnswerPrompt::open(context, how.manner, how.no_wait)?;
+    let mut answer_prompt = AnswerPrompt::open(context, how.manner, how.no_wait);
     let mut worked = work(&client, handle, how, answer_prompt.as_mut(), &mut stop).await?;
     while how.answers && worked.asked.is_none() && answer_choices(&client, handle).await? {
         let how = Work { since: Some(worked.seq), ..how };

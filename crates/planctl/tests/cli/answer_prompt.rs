@@ -58,7 +58,7 @@ fn several_asks_come_one_after_the_other() {
             steps.concat()
         ),
     );
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    let said = fixture.run("true");
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len(), 3);
     let mut console = Console::new(&fixture, 100, "planctl resume @last");
@@ -145,7 +145,7 @@ fn a_watcher_is_asked_too_and_no_pipe_no_agent_and_nobody_who_forbids_input() {
     let house = House::new();
     let fixture = &house.fixture;
     stuck(fixture);
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
+    let said = fixture.run(WORKER);
     assert_eq!(said.code, 3, "{said:?}");
     for line in ["planctl --no-input plan watch @last", "PLANCTL_ITEM_ID=1 planctl watch @last"] {
         let mut console = Console::new(fixture, 100, line);

@@ -17,7 +17,7 @@ fn stuck(fixture: &Fixture) -> String {
         ),
     );
     let worker = "case $(cat) in *'use the force'*) touch done-1;; esac; test $PLANCTL_STEP != 2 || touch done-2; test $PLANCTL_ROLE != senior || touch done-1";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     fixture.ask()
 }
@@ -57,7 +57,7 @@ fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_
     // The second attempt prints the same but for a number, the third something else, the fourth what the second did.
     let worker = "echo wrong | tee out.txt > notes; case $PLANCTL_ATTEMPT in 3) echo 'assertion failed: left 3' ;; \
         *) echo took ${PLANCTL_ATTEMPT}ms ;; esac > seen; echo 'I have done all of it'";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let ask = fixture.ask();
     let page = fixture.json(&["approvals", "show", &ask, "--json"]);
@@ -161,7 +161,7 @@ fn approve_all_writes_a_line_of_history_for_each_ask_of_the_run() {
     }
     fixture.write("p.md", &text);
     let worker = "touch out-$PLANCTL_STEP";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let open = fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len();
     assert_eq!(open, 2, "{said:?}");
@@ -296,15 +296,7 @@ fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
             &[("One", "test -e done-1", "escalate"), ("Two", "test -e impossible", "escalate")],
         ),
     );
-    let said = fixture.planctl(&[
-        "plan",
-        "run",
-        "p.md",
-        "--approve",
-        "--no-wait",
-        "--exec",
-        "touch done-$PLANCTL_STEP",
-    ]);
+    let said = fixture.run("touch done-$PLANCTL_STEP");
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
     assert_eq!(fixture.status()["state"], "paused");
@@ -385,7 +377,7 @@ fn a_worker_s_question_is_answered_and_spends_no_attempt() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
     let worker = r#"case $(cat) in *blue*) echo blue > colour;; *) echo '{"planctl":"result/1","outcome":"needs_input","question":"Which colour?"}' > $PLANCTL_RESULT_FILE;; esac"#;
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let ask = fixture.ask();
     let page = fixture.planctl(&["approvals", "show", &ask]);
@@ -407,7 +399,7 @@ fn hole_17_what_a_worker_wrote_is_labelled_on_each_line_and_shown_once() {
     let result = serde_json::json!({"planctl": "result/1", "outcome": "needs_input", "question": question});
     fixture.write("asks.json", &result.to_string());
     let worker = "cat asks.json >$PLANCTL_RESULT_FILE";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.out.contains("step 1 \"One\" asks: \"Which colour?\" …\n"), "{said:?}");
     assert!(!said.out.contains("waive 2"), "{said:?}");
@@ -436,7 +428,7 @@ fn hole_17_what_a_contract_and_a_worker_printed_is_labelled_in_logs_and_harmless
         "p.md",
         &plan("Print", "5 minutes", &[("One", "bash say.sh; test -e never", "retry(1), then escalate")]),
     );
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "bash say.sh"]);
+    let said = fixture.run("bash say.sh");
     assert_eq!(said.code, 3, "{said:?}");
     for page in [
         fixture.planctl(&["plan", "logs", "@last"]).out,

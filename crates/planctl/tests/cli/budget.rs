@@ -17,7 +17,7 @@ fn three_steps(budget: &str) -> String {
 fn a_run_that_would_go_over_its_budget_holds_with_exit_6_and_goes_on_when_raised() {
     let fixture = Fixture::new();
     fixture.write("p.md", &three_steps("max 2500 tokens, $10, 5 minutes"));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
+    let said = fixture.run(WORKER);
     assert_eq!(said.code, 6, "{said:?}");
     let status = fixture.status();
     assert_eq!(
@@ -50,15 +50,7 @@ fn a_run_that_would_go_over_its_budget_holds_with_exit_6_and_goes_on_when_raised
 fn usage_that_is_not_reported_is_shown_as_unmetered_and_not_charged() {
     let fixture = Fixture::new();
     fixture.write("p.md", &three_steps("max 10 tokens, $10, 5 minutes"));
-    let said = fixture.planctl(&[
-        "plan",
-        "run",
-        "p.md",
-        "--approve",
-        "--no-wait",
-        "--exec",
-        "touch done-$PLANCTL_STEP",
-    ]);
+    let said = fixture.run("touch done-$PLANCTL_STEP");
     assert_eq!(said.code, 0, "{said:?}");
     let spent = &fixture.status()["spent"];
     assert_eq!((spent["tokens"].as_u64(), spent["unmetered"].as_u64()), (Some(0), Some(3)));

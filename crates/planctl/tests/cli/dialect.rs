@@ -10,12 +10,6 @@ fn run(fixture: &Fixture, file: &str, more: &[&str]) -> (i32, String) {
     (said.code, format!("{}{}", said.out, said.err))
 }
 
-fn events(fixture: &Fixture, name: &str) -> Vec<Value> {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    let all = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    all.filter(|line| line["event"] == name).collect()
-}
-
 #[test]
 fn dot_b13_a_person_reads_one_finding_of_a_kind_and_programs_read_all() {
     let fixture = Fixture::new();
@@ -125,7 +119,7 @@ fn dot_b6_a_key_a_number_or_the_words_answer_and_one_way_without_a_name_takes_an
         assert_eq!(said.code, 0, "{said:?}");
         assert_eq!(fixture.json(&["plan", "status", "@last", "--json"])["state"], "done", "{answer}");
         let options: Vec<Value> =
-            events(&fixture, "ask_answered").iter().map(|line| line["option"].clone()).collect();
+            fixture.events_named("@last", "ask_answered").iter().map(|line| line["option"].clone()).collect();
         assert_eq!(options.last(), Some(&json!("All is new & shiny.")), "{answer}: {options:?}");
     }
     let fixture = Fixture::new();

@@ -18,7 +18,7 @@ fn proposed() -> Fixture {
     let steps =
         [("One", "test -e done-1", "escalate"), ("Two", "test -e done-3 || test -e done-2", "escalate")];
     fixture.write("p.md", &plan("Two files", "5 minutes", &steps));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", PROPOSING]);
+    let said = fixture.run(PROPOSING);
     assert_eq!(said.code, 3, "{said:?}");
     fixture
 }
@@ -78,7 +78,7 @@ fn h51_a_proposal_that_is_no_step_is_told_and_can_be_written_by_hand() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
     let worker = r#"touch done-1; echo '{"planctl":"result/1","insert_step":"just do more"}'"#;
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let ask = fixture.ask();
     let page = fixture.planctl(&["approvals", "show", &ask]).out;
@@ -212,7 +212,7 @@ fn stuck() -> Fixture {
             &[("One", "test -e done-1", "escalate"), ("Two", "test -e wrong-2", "escalate")],
         ),
     );
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
+    let said = fixture.run(WORKER);
     assert_eq!(said.code, 3, "{said:?}");
     fixture
 }

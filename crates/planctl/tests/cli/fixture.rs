@@ -175,6 +175,25 @@ impl Fixture {
         serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
     }
 
+    /// Runs `p.md` with a worker to its end, or until a person is needed.
+    pub fn run(&self, worker: &str) -> Said {
+        self.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker])
+    }
+
+    /// Returns the history of a run, an event after the other.
+    pub fn events(&self, run: &str) -> Vec<Value> {
+        let said = self.planctl(&["events", "--run", run, "--json"]);
+        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub fn event_names(&self, run: &str) -> Vec<String> {
+        self.events(run).iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub fn events_named(&self, run: &str, name: &str) -> Vec<Value> {
+        self.events(run).into_iter().filter(|event| event["event"] == name).collect()
+    }
+
     pub fn status(&self) -> Value {
         self.json(&["plan", "status", "@last", "--json"])
     }

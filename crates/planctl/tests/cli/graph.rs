@@ -188,7 +188,7 @@ fn a_run_is_drawn_with_where_its_nodes_stand_and_told_to_agents_in_three_forms()
         ),
     );
     let worker = "[ $PLANCTL_STEP = 2 ] || touch done-$PLANCTL_STEP";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let drawn = fixture.planctl(&["graph", "render", "p-1"]);
     assert_eq!(drawn.code, 0, "{drawn:?}");
@@ -265,7 +265,7 @@ fn branches_of_a_run_are_told_in_its_status_its_line_and_its_picture() {
     ];
     fixture.write("p.md", &branching(&steps, ""));
     let worker = "[ $PLANCTL_STEP = 3 ] || touch done-$PLANCTL_STEP";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let status = fixture.status();
     let join = &status["joins"][0];
@@ -303,15 +303,7 @@ fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
         ("End", "**target:** coder"),
     ];
     fixture.write("p.md", &branching(&steps, "- 2 -> 4 if steps.1.attempts=1\n- 2 -> 3"));
-    let said = fixture.planctl(&[
-        "plan",
-        "run",
-        "p.md",
-        "--approve",
-        "--no-wait",
-        "--exec",
-        "touch done-$PLANCTL_STEP",
-    ]);
+    let said = fixture.run("touch done-$PLANCTL_STEP");
     assert_eq!(said.code, 0, "{said:?}");
     let why = fixture.planctl(&["why", "p-1", "2"]).out;
     for words in [
@@ -343,7 +335,7 @@ fn a_loop_is_told_visit_for_visit() {
     fixture.write("p.md", &branching(&steps, "- 2 -> 1 on fail"));
     // The second step's contract holds once the first was worked on twice.
     let worker = "if [ $PLANCTL_STEP = 1 ]; then [ -e done-1 ] && touch twice; touch done-1; else [ ! -e twice ] || touch done-2; fi";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 0, "{said:?}");
     let status = fixture.status();
     assert_eq!(

@@ -13,12 +13,6 @@ fn run(fixture: &Fixture, file: &str, worker: &str, more: &[&str]) -> (i32, Stri
     (said.code, format!("{}{}", said.out, said.err))
 }
 
-fn events(fixture: &Fixture, name: &str) -> Vec<Value> {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    let all = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    all.filter(|line| line["event"] == name).collect()
-}
-
 #[test]
 fn e1_what_is_wrong_is_found_before_anything_is_begun() {
     let fixture = Fixture::new();
@@ -59,7 +53,7 @@ fn e12_a_graph_begins_anew_until_it_has_enough() {
     let (code, said) = run(&fixture, "counted.dot", worker, &[]);
     assert_eq!(code, 0, "{said}");
     assert_eq!(fixture.read("n.txt"), "3\n");
-    let epochs = events(&fixture, "epoch_began");
+    let epochs = fixture.events_named("@last", "epoch_began");
     let told: Vec<_> = epochs.iter().map(|line| (&line["epoch"], &line["kept"])).collect();
     assert_eq!(told, [(&json!(1), &json!(["n"])), (&json!(2), &json!(["n"]))]);
     let checkpoint = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
@@ -85,7 +79,7 @@ fn g07_an_exit_ends_the_run_as_done_and_one_of_a_failure_as_failed() {
         let (ended, said) = run(&fixture, "ends.json", worker, &[]);
         assert_eq!(ended, code, "{said}");
         assert_eq!(fixture.json(&["plan", "status", "@last", "--json"])["state"], status, "{said}");
-        assert_eq!(events(&fixture, last).len(), 1, "{said}");
+        assert_eq!(fixture.events_named("@last", last).len(), 1, "{said}");
         assert_eq!(fixture.planctl(&["audit"]).code, 0);
     }
     // Where no way leads to success, the graph is refused.
@@ -106,11 +100,11 @@ fn r2_r7_a_retry_waits_as_its_policy_says_and_a_run_that_is_taken_up_waits_on() 
     );
     let (code, said) = run(&fixture, "waits.dot", "[ -e once ] && touch twice; touch once", &[]);
     assert_eq!(code, 0, "{said}");
-    let retries = events(&fixture, "retry_triggered");
+    let retries = fixture.events_named("@last", "retry_triggered");
     assert_eq!(retries.len(), 1);
     assert_eq!(retries[0]["left"], 3, "four retries where no number says otherwise: {retries:?}");
     let at = |line: &Value| line["at"].as_str().unwrap().to_owned();
-    let begun = events(&fixture, "agent.reported");
+    let begun = fixture.events_named("@last", "agent.reported");
     assert!(at(&begun[1]) > at(&retries[0]), "{begun:?}");
 }
 
@@ -196,7 +190,7 @@ fn h7_h9_questions_of_a_plan_may_answer_themselves_on_record_and_nothing_else_do
     assert_eq!(asks["asks"][0]["answers"], json!(["choose", "skip", "revise", "abort"]), "{asks}");
     let done = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--auto-answer"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let answered = events(&fixture, "ask_answered");
+    let answered = fixture.events_named("@last", "ask_answered");
     let told: Vec<_> = answered
         .iter()
         .filter(|line| line["kind"] == "choice")
@@ -337,7 +331,7 @@ fn g27_the_reason_that_an_escalation_gives_is_told_where_the_run_went_to_it() {
     assert_eq!(code, 3, "{said}");
     let why = fixture.planctl(&["why", "@last", "fix"]).out;
     assert!(why.contains(": \"Tried twice, and still red\""), "{why}");
-    let escalated = &events(&fixture, "plan_escalated")[0];
+    let escalated = &fixture.events_named("@last", "plan_escalated")[0];
     assert_eq!(escalated["message"], "Tried twice, and still red", "{escalated}");
 }
 
@@ -442,8 +436,7 @@ fn g35_g37_events_have_the_fields_of_the_seed_in_order_and_turns_that_never_fall
     let turns: Vec<u64> = events.iter().map(|event| event["turn"].as_u64().unwrap()).collect();
     assert!(turns.is_sorted(), "{turns:?}");
     // The whole history is chronological and gap-free.
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = fixture.events("@last");
     let seqs: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
     assert!(lines.iter().map(|line| line["at"].as_str().unwrap()).is_sorted());
@@ -632,13 +625,13 @@ fn g54_branches_run_at_once_and_meet_as_their_join_says() {
     let (code, said) = run(&fixture, "any.dot", "true", &[]);
     assert_eq!(code, 0, "{said}");
     assert!(fixture.path("end").exists() && !fixture.path("slow").exists(), "{said}");
-    let joined = events(&fixture, "branches_joined");
+    let joined = fixture.events_named("@last", "branches_joined");
     assert_eq!((&joined[0]["met"], &joined[0]["failed"]), (&json!(1), &json!(0)));
     // All are waited for otherwise; the end of the other plan ends the slow one as failed.
     fixture.write("all.dot", &text(""));
     let (code, said) = run(&fixture, "all.dot", "true", &[]);
     assert_eq!(code, 0, "{said}");
-    let joined = events(&fixture, "branches_joined");
+    let joined = fixture.events_named("@last", "branches_joined");
     assert_eq!((&joined[0]["met"], &joined[0]["failed"]), (&json!(1), &json!(1)));
 }
 
@@ -714,9 +707,9 @@ fn v1_each_event_of_the_dialect_is_an_event_of_the_history() {
     );
     assert_eq!(run(&fixture, "branched.dot", "true", &["--auto-answer"]).0, 0);
     fixture.write("p.md", &plan("Fails", "5 minutes", &[("One", "test -e never", "retry(1), then abort")]));
-    let done = events_of(&fixture);
+    let done = fixture.event_names("@last");
     assert_eq!(run(&fixture, "p.md", "true", &[]).0, 1);
-    let failed = events_of(&fixture);
+    let failed = fixture.event_names("@last");
     // The dialect's name, and the name here.
     let pairs = [
         ("PipelineStarted", "plan_activated"),
@@ -746,11 +739,4 @@ fn v1_each_event_of_the_dialect_is_an_event_of_the_history() {
             .any(|line| line.contains(&format!("`{theirs}`")) && line.contains(&format!("`{ours}`")));
         assert!(is_told, "docs/graphs.md says what `{theirs}` is here: `{ours}`");
     }
-}
-
-fn events_of(fixture: &Fixture) -> Vec<String> {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    let name =
-        |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned();
-    said.out.lines().map(name).collect()
 }

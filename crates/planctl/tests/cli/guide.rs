@@ -488,18 +488,10 @@ fn a_guard_keeps_what_it_runs_whatever_its_paths_say() {
 }
 
 #[test]
-fn a_guard_of_an_earlier_planctl_says_how_the_files_that_it_looks_at_may_change() {
+fn a_removed_guards_approval_is_nothing_to_the_next() {
     let fixture = Fixture::new();
     assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
-    let folder = fixture.state().join("guide");
-    let mut files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let file = files.find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace("\"frees_work\": true", "\"frees_work\": false")).unwrap();
-    let played = claude(&fixture).play(&[Says("done")]);
-    assert!(played.sent_back[0].ends_with("planctl guard rm 1, then add it again"), "{played:?}");
-    assert!(fixture.planctl(&["guard", "ls"]).out.contains("planctl guard rm 1, then add it again"));
-    // The approval of the one before is nothing to the next.
+    assert!(!claude(&fixture).play(&[Says("done")]).sent_back.is_empty());
     assert_eq!(fixture.planctl(&["guard", "rm", "1"]).code, 0);
     fixture.write("ok", "x\n");
     let added = fixture.planctl(&["guard", "grep -q x ok"]);

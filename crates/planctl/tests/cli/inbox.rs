@@ -117,7 +117,7 @@ fn stopped(steps: &[(&str, &str, &str)], budget: &str, worker: &str) -> Fixture 
     let fixture = Fixture::new();
     fixture.write("check.sh", "test -e fixed\n");
     fixture.write("p.md", &plan("Stopped", budget, steps));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert!(matches!(said.code, 3 | 6), "{said:?}");
     fixture
 }
@@ -181,7 +181,7 @@ fn the_budget_of_a_day_is_understood_and_raised_from_its_page_alone() {
     let worker = r#"touch done-$PLANCTL_STEP; echo '{"planctl":"result/1","usage":{"input_tokens":900,"output_tokens":100}}' > $PLANCTL_RESULT_FILE"#;
     let steps = [("One", "test -e done-1", "escalate"), ("Two", "test -e done-2", "escalate")];
     fixture.write("p.md", &plan("Spend", "max 50k tokens, 5 minutes", &steps));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 6, "{said:?}");
     let tells = [
         "today's budget of this project is used up (1000 tokens of 900 tokens)",

@@ -21,11 +21,9 @@ fn fixture(strong: &str) -> Fixture {
 
 /// The facts that say how the step went from hand to hand, in order, with what they add.
 fn passing_on(fixture: &Fixture) -> Vec<String> {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    assert_eq!(said.code, 0, "{said:?}");
-    let lines = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let word = |line: &Value, key: &str| line[key].as_str().unwrap_or("?").to_owned();
-    lines
+    let events = fixture.events("@last").into_iter();
+    events
         .filter_map(|line| match line["event"].as_str().unwrap() {
             "pace_changed" => Some(format!(
                 "{} to {}: {} ({})",

@@ -2,20 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, Said, plan};
+use super::fixture::{Fixture, plan};
 use super::http::House;
-
-/// Runs a plan to its end, or until a person is needed.
-fn run(fixture: &Fixture, worker: &str) -> Said {
-    fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker])
-}
-
-/// Returns the names of the events of the newest run.
-fn events(fixture: &Fixture) -> Vec<String> {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    let lines = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.map(|line| line["event"].as_str().unwrap().to_owned()).collect()
-}
 
 /// A plan that says all that a plan of the seed can say.
 const WHOLE: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Everything\n\n**Budget:** 5 minutes\n\n## Steps\n\n\
@@ -74,7 +62,7 @@ fn p_48_p_57_p_58_p_62_p_63_what_can_not_run_is_refused_at_once_with_all_that_is
     for word in ["P015", "P102", "P201", "P401", "no-such-program", "nowhere/at-all.txt", "codre"] {
         assert!(said.out.contains(word), "{word}: {}", said.out);
     }
-    assert_eq!(run(&fixture, "touch ran").code, 1);
+    assert_eq!(fixture.run("touch ran").code, 1);
     assert!(!fixture.path("ran").exists(), "nothing of it runs");
 }
 
@@ -88,7 +76,7 @@ fn p_29_p_34_p_35_p_36_p_37_p_38_p_42_p_65_each_worker_is_fresh_and_contracts_al
     fixture.write("p.md", &plan("Two", "5 minutes", &steps));
     // Each writes a file into the shared workspace; the first says that it failed, and its exit code says so too.
     let worker = "cat > prompt-$PLANCTL_STEP.txt; if [ $PLANCTL_STEP = 1 ]; then echo made > one.txt; echo I failed, sorry; exit 3; fi; cp one.txt two.txt; pwd > where.txt; echo All tests pass";
-    let said = run(&fixture, worker);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 0, "{said:?}");
     let (first, second) = (fixture.read("prompt-1.txt"), fixture.read("prompt-2.txt"));
     assert!(first.contains("Alpha, please.") && !first.contains("Beta"), "{first}");
@@ -108,7 +96,7 @@ fn p_29_p_34_p_35_p_36_p_37_p_38_p_42_p_65_each_worker_is_fresh_and_contracts_al
     assert!(gate["seconds"].is_number(), "{logs}");
     // A contract that is red fails the step, whatever its worker says.
     fixture.write("p.md", &plan("Red", "5 minutes", &[("Gamma", "test -e three.txt", "abort")]));
-    assert_eq!(run(&fixture, "echo Analysis done, all tests pass").code, 1);
+    assert_eq!(fixture.run("echo Analysis done, all tests pass").code, 1);
 }
 
 #[test]
@@ -116,20 +104,20 @@ fn p_21_p_43_p_44_p_45_p_50_policies_are_followed_to_the_letter() {
     let fixture = Fixture::new();
     let steps = [("One", "echo why-it-is-red >&2; false", "retry(3), then escalate")];
     fixture.write("p.md", &plan("Retried", "5 minutes", &steps));
-    let said = run(&fixture, "echo x >> tries");
+    let said = fixture.run("echo x >> tries");
     assert_eq!(said.code, 3, "a person is needed: {said:?}");
     assert_eq!(fixture.read("tries").lines().count(), 4, "retry(3) is three more");
     assert!(fixture.read("p.md").contains("status: in-progress"), "{}", fixture.read("p.md"));
     let ask = fixture.planctl(&["approvals", "show", &fixture.ask()]);
     assert!(ask.out.contains("why-it-is-red"), "the failure is told: {ask:?}");
-    let history = events(&fixture);
+    let history = fixture.event_names("@last");
     let retries = history.iter().filter(|event| *event == "retry_triggered").count();
     assert_eq!(retries, 3, "{history:?}");
     assert!(!history.iter().any(|event| event.contains("skip") || event.contains("revis")), "{history:?}");
     let fixture = Fixture::new();
     let steps = [("One", "false", "abort"), ("Two", "true", "abort")];
     fixture.write("p.md", &plan("Aborted", "5 minutes", &steps));
-    let said = run(&fixture, "echo $PLANCTL_STEP >> tries");
+    let said = fixture.run("echo $PLANCTL_STEP >> tries");
     assert_eq!((said.code, fixture.read("tries").as_str()), (1, "1\n"), "{said:?}");
     assert_eq!(format!("{}{}", said.out, said.err).matches("contract exit 1").count(), 1, "once: {said:?}");
     assert_eq!(fixture.status()["state"], "failed");
@@ -139,7 +127,7 @@ fn p_21_p_43_p_44_p_45_p_50_policies_are_followed_to_the_letter() {
 fn p_35_a_planctl_that_a_worker_starts_finds_the_state_of_the_run() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("One", "5 minutes", &[("One", "test -s where", "abort")]));
-    let said = run(&fixture, "printf %s \"$PLANCTL_STATE_DIR\" > where");
+    let said = fixture.run("printf %s \"$PLANCTL_STATE_DIR\" > where");
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(std::path::Path::new(&fixture.read("where")), fixture.state());
 }
@@ -158,7 +146,7 @@ fn p_79_the_batches_of_an_inventory_are_planned_while_the_run_that_made_it_waits
         &format!("{head}\n### 2–N. Migrate\n\n**target:** coder\n\n**task:**\nMigrate {{item}}\n\n**contract:**\n```bash\ncat {{item}}\n```\n"),
     );
     let worker = "case $PLANCTL_STEP in 1) echo once >> ran; printf '%s\n' a.py b.py c.py > all.txt;; *) grep -o '[abc]\\.py' | xargs touch;; esac";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
     let words = ["plan", "expand", "template.md", "--items", "all.txt", "--batch", "2", "-o", "all.md"];
@@ -170,7 +158,7 @@ fn p_79_the_batches_of_an_inventory_are_planned_while_the_run_that_made_it_waits
     assert_eq!(fixture.status()["state"], "done");
     assert_eq!(fixture.read("ran"), "once\n", "the inventory is not made again");
     assert!(["a.py", "b.py", "c.py"].iter().all(|file| fixture.path(file).exists()));
-    let passed = events(&fixture).iter().filter(|event| *event == "node_verified").count();
+    let passed = fixture.event_names("@last").iter().filter(|event| *event == "node_verified").count();
     assert_eq!(passed, 3, "the inventory, and two batches");
 }
 
@@ -210,7 +198,7 @@ fn p_30_p_31_p_32_p_80_one_item_at_a_time_is_handed_out_with_all_that_its_worker
 fn p_39_a_second_run_in_a_workspace_is_queued_and_says_behind_which() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("First", "5 minutes", &[("One", "false", "escalate")]));
-    assert_eq!(run(&fixture, "true").code, 3);
+    assert_eq!(fixture.run("true").code, 3);
     fixture.write("q.md", &plan("Second", "5 minutes", &[("One", "true", "abort")]));
     let said = fixture.planctl(&["plan", "run", "q.md", "--approve", "--no-wait", "--exec", "true"]);
     assert_ne!(said.code, 0, "{said:?}");
@@ -225,7 +213,7 @@ fn p_40_a_contract_runs_in_the_workspace_as_a_process_of_the_harness() {
     let contract =
         "tr '\\0' ' ' < /proc/$PPID/cmdline > parent.txt; pwd > where.txt; grep -q __spawn parent.txt";
     fixture.write("p.md", &plan("One", "5 minutes", &[("One", contract, "abort")]));
-    let said = run(&fixture, "true");
+    let said = fixture.run("true");
     assert_eq!(said.code, 0, "{said:?} {}", fixture.read("parent.txt"));
     let folder = fixture.path("").canonicalize().unwrap();
     assert_eq!(fixture.read("where.txt").trim(), folder.to_string_lossy().trim_end_matches('/'));

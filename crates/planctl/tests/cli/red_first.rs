@@ -22,15 +22,6 @@ fn with(policy: &str, text: &str) -> String {
     text.replace("**Budget:**", &format!("**red_first:** {policy}\n**Budget:**"))
 }
 
-fn events(fixture: &Fixture) -> Vec<Value> {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn counted(fixture: &Fixture, event: &str) -> usize {
-    events(fixture).iter().filter(|line| line["event"] == event).count()
-}
-
 #[test]
 fn x19_warn_a_green_contract_is_worked_on_and_said_wherever_its_verdict_is() {
     let fixture = Fixture::new();
@@ -78,12 +69,12 @@ fn x19_warn_a_green_contract_is_worked_on_and_said_wherever_its_verdict_is() {
     let why = fixture.planctl(&["why", "@last", "2"]).out;
     assert!(why.contains("contract exit 1; it can fail, as it should") && !why.contains("nothing"), "{why}");
 
-    let shown = events(&fixture);
+    let shown = fixture.events("@last");
     let rehearsed: Vec<&Value> = shown.iter().filter(|line| line["event"] == "node_rehearsed").collect();
     assert_eq!((&rehearsed[0]["showed"], &rehearsed[0]["ending"]["code"]), (&"green".into(), &0.into()));
     assert_eq!(rehearsed[1]["showed"], "red");
-    assert_eq!(counted(&fixture, "harness.rehearsed"), 2);
-    assert_eq!(counted(&fixture, "harness.evaluated"), 2, "one verdict for each attempt");
+    assert_eq!(fixture.events_named("@last", "harness.rehearsed").len(), 2);
+    assert_eq!(fixture.events_named("@last", "harness.evaluated").len(), 2, "one verdict for each attempt");
 
     let text = fixture.read("p.md");
     assert!(text.contains("### 1. ✅⚠ Readme") && text.contains("### 2. ✅ Made"), "{text}");
@@ -128,7 +119,7 @@ fn x19_deny_a_green_contract_is_not_worked_on_until_a_person_decides() {
     // Looked at again it is green still; once the file is away it is red, and the work begins.
     assert_eq!(fixture.planctl(&["approvals", "retry", &ask]).code, 0);
     assert_eq!(fixture.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 3);
-    assert_eq!(counted(&fixture, "harness.rehearsed"), 2);
+    assert_eq!(fixture.events_named("@last", "harness.rehearsed").len(), 2);
     std::fs::remove_file(fixture.path("README.md")).unwrap();
     assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "moved it"]).code, 0);
     let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
@@ -156,7 +147,7 @@ fn a_step_that_guards_and_one_that_says_off_are_left_alone() {
     fixture.write("README.md", "# Here\n").write("p.md", &text);
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch made"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(counted(&fixture, "harness.rehearsed"), 0);
+    assert_eq!(fixture.events_named("@last", "harness.rehearsed").len(), 0);
     let status = fixture.status();
     assert_eq!(
         (&status["steps"][0]["vacuous"], &status["steps"][0]["before"]),
@@ -186,7 +177,7 @@ fn the_configuration_asks_where_the_plan_does_not_and_is_approved_with_it() {
     other.write("planctl.toml", "[contracts]\nred_first = \"deny\"\n");
     let said = other.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch made"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(counted(&other, "harness.rehearsed"), 0);
+    assert_eq!(other.events_named("@last", "harness.rehearsed").len(), 0);
 }
 
 #[test]
@@ -217,7 +208,7 @@ fn what_changes_protected_files_before_the_work_is_told() {
     let fixture = Fixture::new();
     let text = plan("Changes", "5 minutes", &[("Try", "echo x >> test.sh; bash test.sh", "abort")]);
     fixture.write("test.sh", "test -f made\n").write("p.md", &with("deny", &text));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch made"]);
+    let said = fixture.run("touch made");
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("before=tampered"), "{said:?}");
     assert!(!fixture.path("made").exists());
@@ -239,7 +230,7 @@ fn files_that_an_earlier_step_changed_are_put_back_before_the_work_and_the_run_g
         text.replace("**task:**\nMade", "**protects:** conf.txt\n**red_first:** deny\n\n**task:**\nMade");
     fixture.write("conf.txt", "kept\n").write("p.md", &text);
     let worker = "[ $PLANCTL_STEP = 2 ] || echo other >conf.txt; touch one two-$PLANCTL_STEP; [ $PLANCTL_STEP = 1 ] || touch two";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("step=2 before=tampered"), "{said:?}");
     let line = "step 2 \"Made\": its contract was not red before the work; before the work: protected files were touched: conf.txt";

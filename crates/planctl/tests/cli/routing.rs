@@ -19,9 +19,7 @@ fn run(fixture: &Fixture, graph: &str, worker: &str) -> (i32, Vec<String>, Strin
 
 /// Says why the person is asked who is asked last.
 fn reason(fixture: &Fixture) -> (String, String) {
-    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
-    let mut events = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let asked = events.rfind(|line| line["event"] == "plan_escalated").unwrap_or_default();
+    let asked = fixture.events_named("@last", "plan_escalated").pop().unwrap_or_default();
     let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
     (word("node"), word("reason"))
 }

@@ -52,15 +52,7 @@ fn a_plan_runs_to_its_end_and_the_file_says_so() {
 fn a_worker_that_lies_gets_its_retries_and_then_a_person_is_asked() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("Lies", "5 minutes", &[("Fix", "test -e fixed", "retry(2), then escalate")]));
-    let said = fixture.planctl(&[
-        "plan",
-        "run",
-        "p.md",
-        "--approve",
-        "--no-wait",
-        "--exec",
-        "echo all tests pass; exit 0",
-    ]);
+    let said = fixture.run("echo all tests pass; exit 0");
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(said.err.matches("contract=failed exit=1").count(), 3, "{said:?}");
     assert_eq!(said.err.matches("work=reported exit=0 \"all tests pass\"").count(), 3, "{said:?}");
@@ -392,7 +384,7 @@ fn a_protected_file_that_a_worker_changes_fails_the_attempt_and_is_named() {
     fixture.write("check.sh", "test -e fixed\n");
     fixture.write("p.md", &plan("Cheat", "5 minutes", &[("Fix", "bash check.sh", "escalate")]));
     let worker = "echo true > check.sh; echo all tests pass";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("contract=tampered"), "{said:?}");
     let page = fixture.json(&["approvals", "show", &fixture.ask(), "--json"]);
@@ -525,7 +517,7 @@ fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
     let fixture = Fixture::new();
     let steps = [("Write one", "test -e one", "escalate"), ("Write two", "test -e two", "escalate")];
     fixture.write("p.md", &plan("Two files", "5 minutes", &steps));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
+    let said = fixture.run("touch one");
     assert_eq!(said.code, 3, "{said:?}");
 
     let report = fixture.json(&["plan", "status", "@last", "--salute", "--json"]);
@@ -552,7 +544,7 @@ fn p20_reports_and_briefs_read_the_newest_lines_of_a_long_history_alone() {
     let fixture = Fixture::new();
     let steps = [("Write one", "test -e one", "escalate"), ("Write two", "test -e two", "escalate")];
     fixture.write("p.md", &plan("Two files", "5 minutes", &steps));
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
+    let said = fixture.run("touch one");
     assert_eq!(said.code, 3, "{said:?}");
     let began = fixture.json(&["plan", "status", "@last", "--salute", "--json"])["time"].clone();
     // Lines that nobody can read, below more lines than are read at once.
@@ -575,7 +567,7 @@ fn x16_a_plan_file_that_changes_during_its_run_is_left_alone_and_that_is_said() 
     fixture.write("p.md", &good_plan());
     let worker =
         "touch done-$PLANCTL_STEP; sed -i 's/test -e done-2/true/' p.md; [ $PLANCTL_STEP = 1 ] || rm done-2";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     let line = "p.md was changed during the run: it runs as approved, and the file is left as it is";
     assert!(said.out.contains(line), "{said:?}");

@@ -17,7 +17,7 @@ fn run_to_the_ask(fixture: &Fixture) {
     let contract = "bash check.sh; test -e done";
     fixture.write("p.md", &plan("Fix", "5 minutes", &[("Fix it", contract, "retry(1), then escalate")]));
     let worker = "cat >told-$PLANCTL_ATTEMPT; printf '\\033[1mAll tests pass now!\\033[0m\\n'";
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.run(worker);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.out.contains("\"FAILED tests/test_a.py::test_b - assert 1 == 2\""), "{said:?}");
 }

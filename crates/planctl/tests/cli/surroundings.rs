@@ -461,8 +461,7 @@ fn the_page_of_a_plan_lists_its_locks() {
 fn p118_a_run_that_made_its_file_is_taken_up_and_found_done_all_the_same() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("Do it", "grep -q good out.txt", "escalate")]));
-    let run =
-        |worker: &str| fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let run = |worker: &str| fixture.run(worker);
     let said = run("echo bad > out.txt");
     assert_eq!(said.code, 3, "{said:?}");
     let verified = fixture.planctl(&["plan", "verify", "p.md"]);

@@ -314,7 +314,7 @@ fn d12_a_program_that_the_daemon_does_not_find_is_looked_for_by_the_daemons_path
 fn d12_an_agent_that_is_not_installed_takes_no_run_up() {
     let (fixture, path) = room_with("codex", CODEX);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));
-    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]), 1);
+    must(&fixture.run("true"), 1);
     let said = fixture.planctl(&["resume", "p-1", "--no-wait", "--agent", "codex"]);
     must(&said, 1);
     assert!(said.err.contains("the program codex is not found"), "{said:?}");
@@ -359,7 +359,7 @@ fn a24_a_subscribed_file_that_became_a_way_out_brings_nothing_into_the_next_prom
         home = fixture.home().display(),
         secret = secret.display(),
     );
-    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &script]), 0);
+    must(&fixture.run(&script), 0);
     let prompt = std::fs::read_to_string(fixture.home().join("prompt-2")).unwrap();
     assert!(!prompt.contains("CANARY"), "{prompt}");
     assert!(prompt.contains("file:notes.md (not available: it leads out of the workspace)"), "{prompt}");
@@ -383,7 +383,7 @@ fn a29_what_files_reports_and_contracts_say_moves_no_run() {
         &text.replace("One, please.", "One, please.\n\n**subscriptions:**\n- file:orders.txt"),
     );
     let script = format!("cat > {}/prompt-$PLANCTL_ATTEMPT; cat orders.txt", fixture.home().display());
-    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &script]);
+    let said = fixture.run(&script);
     must(&said, 3);
     let status = fixture.status();
     assert_eq!(
@@ -426,7 +426,7 @@ fn a28_a_subscribed_file_of_secrets_is_named_at_approval_and_given_to_nobody() {
         "cat > {0}/prompt; cp -r $PLANCTL_CONTEXT_DIR {0}/context; touch one",
         fixture.home().display()
     );
-    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &script]), 0);
+    must(&fixture.run(&script), 0);
     let prompt = std::fs::read_to_string(fixture.home().join("prompt")).unwrap();
     assert!(prompt.contains("file:.env (not given") && !prompt.contains("CANARY"), "{prompt}");
     assert_eq!(std::fs::read_dir(fixture.home().join("context")).unwrap().count(), 0);
@@ -436,7 +436,7 @@ fn a28_a_subscribed_file_of_secrets_is_named_at_approval_and_given_to_nobody() {
 fn an_agent_named_at_resume_serves_from_there_on() {
     let (fixture, path) = room_with("codex", CODEX);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));
-    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]), 1);
+    must(&fixture.run("true"), 1);
     let said = with_path(&fixture, &path, &["plan", "resume", "@last", "--no-wait", "--agent", "codex"]);
     must(&said, 0);
     assert_eq!(

@@ -88,18 +88,14 @@ fn a_missing_login_is_a_permission() {
 
 #[test]
 fn the_native_line_goes_before_every_dialect() {
-    let mut output =
-        br#"{"planctl":"result/1","text":"Mine","outcome":"gave_up","artifacts":["a"],"session":"S"}
+    let mut output = br#"{"planctl":"result/1","text":"Mine","outcome":"gave_up","session":"S"}
 "#
-        .to_vec();
+    .to_vec();
     output.extend_from_slice(fixture!("claude-ok.jsonl"));
     let answer = read(&output);
     assert_eq!(answer.text.as_deref(), Some("Mine"));
     assert!(answer.gave_up);
-    assert_eq!(
-        (answer.session.as_deref(), answer.artifacts.as_slice()),
-        (Some("S"), ["a".to_owned()].as_slice())
-    );
+    assert_eq!(answer.session.as_deref(), Some("S"));
     assert_eq!(answer.usage.unwrap().tokens(), 142, "usage comes from whoever tells it");
 }
 

@@ -178,14 +178,15 @@ impl Lease {
         Ok(excerpt)
     }
 
+    /// Looks whether it is held right now.
+    pub(in crate::http) async fn find(&self, call: &Call) -> Result<Leased, Problem> {
+        let store = &call.server_node().store;
+        store.find_lease(&self.item, self.generation, &self.token).await.map_err(of_store)
+    }
+
     /// Says why a lease is none: it was lost, or there never was one.
     pub(in crate::http) async fn lost_lease_problem(&self, call: &Call) -> Result<Problem, Problem> {
-        let leased = call
-            .server_node()
-            .store
-            .find_lease(&self.item, self.generation, &self.token)
-            .await
-            .map_err(of_store)?;
+        let leased = self.find(call).await?;
         if self.is_of_no_run(call).await? {
             return Ok(no_such_item());
         }

@@ -186,7 +186,7 @@ async fn answer(visit: &Visit, address: &Address, ask: &str, fields: &Fields) ->
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let page: AskPage = visit.get(&route).await?;
-            Ok(html(status, screens::one_ask(visit, address, &page, &draft, Some(&problem)).await?))
+            Ok(html(status, screens::one_ask(visit, address, &page, &draft, Some(&problem))?))
         }
     }
 }

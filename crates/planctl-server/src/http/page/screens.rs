@@ -54,7 +54,7 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         }
         ["asks", ask] => {
             let page: AskPage = visit.get(&format!("/v1/approvals/{}", encoded(ask))).await?;
-            one_ask(visit, address, &page, &Draft::default(), None).await
+            one_ask(visit, address, &page, &Draft::default(), None)
         }
         ["asks", ask, "edit"] => edit::show_draft(visit, address, ask).await,
         ["plans"] => plans(visit, address).await,
@@ -278,7 +278,7 @@ async fn history(visit: &Visit, address: &Address, run: &str) -> Result<String, 
 }
 
 /// Draws an ask, with what its reader filled in and why that was refused.
-pub(super) async fn one_ask(
+pub(super) fn one_ask(
     visit: &Visit,
     address: &Address,
     page: &AskPage,

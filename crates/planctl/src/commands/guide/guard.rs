@@ -67,7 +67,7 @@ async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
     // Files that lie there already are not the session's work.
     let passed = if globs.is_empty() { None } else { state_of_files(context.workspace(), &globs) };
     let command = command.to_owned();
-    let guard = Guard { number, command, paths, passed, open: None, frees_work: true };
+    let guard = Guard { number, command, paths, passed, open: None };
     held.guidance.guards.push(guard.clone());
     held.save()?;
     drop(held);
@@ -205,17 +205,7 @@ pub(super) fn line(guard: &Guard) -> String {
         (None, Some(_)) => " · holds".to_owned(),
         (None, None) => " · not tried yet".to_owned(),
     };
-    let age = if guard.frees_work { String::new() } else { format!(" · {}", age_words(guard)) };
-    format!("guard {}: {}{}{state}{age}\n", guard.number, show::safe(&guard.command), show::safe(&paths))
-}
-
-/// Says of a guard that an earlier planctl added how files that it only looks at may change.
-fn age_words(guard: &Guard) -> String {
-    let number = guard.number;
-    format!(
-        "added by an earlier planctl: where a file that it only looks at is to change, planctl guard rm {number}, then add it \
-         again"
-    )
+    format!("guard {}: {}{}{state}\n", guard.number, show::safe(&guard.command), show::safe(&paths))
 }
 
 async fn remove(context: &Context, numbers: &[u32]) -> Answer {
@@ -336,12 +326,6 @@ async fn try_guard(
     })?;
     if state == RunState::Done {
         return Ok(Reply::Pass);
-    }
-    if let Reply::SendBack(text) = &reply
-        && !guard.frees_work
-    {
-        let age = age_words(guard);
-        return Ok(Reply::SendBack(format!("{text}\n\nFor your person: guard {} was {age}", guard.number)));
     }
     Ok(reply)
 }

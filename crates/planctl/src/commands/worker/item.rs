@@ -124,11 +124,8 @@ impl WorkerPool {
             return self.spawner.clone();
         };
         let name = TreeName::of_agent(run, &at.node);
-        let hears = |words: &str| {
-            tracing::warn!("{words}");
-            append_printed(printed, format!("planctl {words}\n").as_bytes());
-        };
-        name.end_earlier_agent(hears).await;
+        name.end_earlier_agent(|words| append_printed(printed, format!("planctl {words}\n").as_bytes()))
+            .await;
         self.spawner.with_name(name)
     }
 

@@ -21,14 +21,6 @@ fn answer(house: &House, key: &str, ask: &Value, word: &str) -> Reply {
     house.local("POST", &path, &Ask { key: Some(key), body: Some(body.to_string()), ..Ask::default() })
 }
 
-fn events(house: &House, run: &str) -> Vec<String> {
-    let lines = house.fixture.planctl(&["events", "--run", run, "--json"]).out;
-    lines
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 fn waiting(house: &House, name: &str) -> (String, Value) {
     let waits = json!({ "waits_for_workers": true });
     let reply = start(house, name, &format!("{name}.md"), &plan(name, "hello"), &json!({}), &waits);
@@ -123,7 +115,7 @@ fn row_84_a_decision_about_what_is_over_or_changed_is_a_conflict_that_says_so() 
     assert_eq!(answer(&house, "reject", &ask, "reject").status, 200);
     let late = answer(&house, "late", &ask, "approve");
     assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
-    assert_eq!(events(&house, &run).iter().filter(|event| *event == "human.answered").count(), 1);
+    assert_eq!(house.fixture.event_names(&run).iter().filter(|event| *event == "human.answered").count(), 1);
     // The approval is of one text: another one is shown beside it and does not run.
     let waits = json!({ "waits_for_workers": true, "approve": {} });
     let (first, other) = (plan("two", "hello"), plan("two", "other"));
@@ -425,8 +417,9 @@ fn a35_a_decision_counts_once_however_often_and_whenever_it_is_sent() {
     let (run, ask) = waiting(&house, "hello");
     let first = answer(&house, "first", &ask, "approve");
     assert_eq!(first.status, 200, "{first:?}");
-    let decided =
-        |house: &House| events(house, &run).iter().filter(|event| *event == "human.answered").count();
+    let decided = |house: &House| {
+        house.fixture.event_names(&run).iter().filter(|event| *event == "human.answered").count()
+    };
     let replayed = |state: &str| {
         let again = answer(&house, "first", &ask, "approve");
         assert_eq!(

@@ -107,13 +107,6 @@ impl Asking {
     }
 }
 
-fn events(house: &House, run: &str) -> Vec<String> {
-    let lines = house.fixture.planctl(&["events", "--run", run, "--json"]).out;
-    let word =
-        |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned();
-    lines.lines().map(word).collect()
-}
-
 /// Has the daemon prepare its statements: one that it only prepares when a client goes is never done.
 fn prepare(house: &House) {
     for _ in 0..5 {
@@ -183,7 +176,7 @@ fn a_report_whose_sender_has_gone_is_heard_and_its_contract_runs_at_once() {
     reporting.go();
     drop(locked);
     house.until(&run, "done");
-    let events = events(&house, &run);
+    let events = house.fixture.event_names(&run);
     assert_eq!(events.iter().filter(|event| *event == "agent.reported").count(), 1, "{events:?}");
     assert!(!events.iter().any(|event| event == "clock.lease_lost"), "{events:?}");
 }

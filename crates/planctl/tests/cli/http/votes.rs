@@ -37,13 +37,6 @@ fn run(house: &House, words: &[&str]) -> Said {
     house.fixture.planctl(&[&["plan", "run", "p.md", "--no-wait", "--simulate"], words].concat())
 }
 
-/// Returns the facts of one kind in a run's history.
-fn facts(house: &House, run: &str, event: &str) -> Vec<Value> {
-    let lines = house.fixture.planctl(&["events", "--run", run, "--json"]).out;
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["event"] == event).collect()
-}
-
 const TWO: &str = "[asks.release]\nkinds = [\"plan\"]\nplans = [\"p.md\"]\napprovals = 2\nof = [\"ann\", \"ben\", \"carl\"]\n\
     self_approval = false\n";
 
@@ -89,7 +82,7 @@ fn p_19_a_plan_runs_once_as_many_people_agreed_as_its_rule_wants_and_history_nam
     assert!(decided.json().get("voted").is_none(), "{decided:?}");
     let late = vote(&house, &ben, "ben-late", 1, "approve");
     assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
-    let answered = facts(&house, "p-1", "ask_answered");
+    let answered = house.fixture.events_named("p-1", "ask_answered");
     assert_eq!(answered.len(), 1, "{answered:?}");
     let answered = answered[0].to_string();
     assert!(answered.contains("\"carl\"") && answered.contains("agreed before: ben ("), "{answered}");
@@ -139,7 +132,7 @@ fn p_19_another_text_of_a_paused_run_is_handed_in_and_the_run_goes_on_once_as_ma
     assert_eq!(house.until("p-1", "done")["approved_by"], "carl");
     let over = house.until("p-2", "cancelled");
     assert_eq!(over["spent"]["unmetered"], 0, "it never works: {over}");
-    let ended = facts(&house, "p-2", "plan_cancelled");
+    let ended = house.fixture.events_named("p-2", "plan_cancelled");
     assert!(ended[0].to_string().contains("p-1 goes on with this text"), "{ended:?}");
     assert_eq!((one.as_str(), house.fixture.sql("select count(*) from approvals").as_str()), ("1", "2"));
     // The paused run stays the plan's newest one.
@@ -251,7 +244,7 @@ fn p_19_of_a_hundred_who_vote_at_once_one_decides_and_each_vote_before_is_counte
     counted.sort_by_key(|have| have.as_u64());
     assert_eq!((counted, decided), (vec![json!(1), json!(2), json!(3), json!(4)], 1));
     assert_eq!(house.fixture.sql("select count(*) from votes where void is null"), "5");
-    assert_eq!(facts(&house, "p-1", "ask_answered").len(), 1);
+    assert_eq!(house.fixture.events_named("p-1", "ask_answered").len(), 1);
     assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
 }
 
@@ -270,7 +263,7 @@ fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_
     house.fixture.sql(AN_HOUR_LATER);
     house.start_again();
     assert_eq!(house.until("p-1", "cancelled")["state"], "cancelled");
-    let answered = facts(&house, "p-1", "ask_answered");
+    let answered = house.fixture.events_named("p-1", "ask_answered");
     let answered = answered[0].to_string();
     assert!(
         answered.contains("policy:soon") && answered.contains("nobody answered within 1 h"),
@@ -279,7 +272,7 @@ fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_
 
     // An escalation takes no `reject`: its run is aborted.
     house.fixture.write("p.md", &plan("p", "goodbye"));
-    let said = house.fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    let said = house.fixture.run("true");
     assert_eq!(said.code, 3, "{said:?}");
     house.fixture.sql(AN_HOUR_LATER);
     assert_eq!(house.until("p-2", "failed")["state"], "failed");
@@ -303,7 +296,7 @@ fn x_35_a_plan_says_in_its_own_text_how_long_its_asks_wait_and_the_earliest_dead
     assert!(shown.contains("the plan answers reject"), "{shown}");
     house.fixture.sql(AN_HOUR_LATER);
     assert_eq!(house.until("p-1", "cancelled")["state"], "cancelled");
-    let answered = facts(&house, "p-1", "ask_answered")[0].to_string();
+    let answered = house.fixture.events_named("p-1", "ask_answered")[0].to_string();
     assert!(answered.contains("policy:the plan") && answered.contains("within 1 h"), "{answered}");
 
     // A step's own deadline goes before the plan's; a rule of the configuration that ends earlier goes before both.

@@ -37,11 +37,6 @@ fn lives(pid: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-fn events(fixture: &Fixture, run: &str) -> Vec<Value> {
-    let said = fixture.planctl(&["events", "--run", run, "--json"]);
-    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn a_worker_does_three_steps_and_learns_from_what_failed() {
     let house = House::new();
@@ -185,7 +180,7 @@ fn g_39_a_worker_holds_to_what_its_own_configuration_says_of_its_role() {
     // An item that it may not take was never claimed, and is not looked at again and again where nothing else is left.
     let said = house.fixture.planctl(&[&["--workspace", own][..], &words("true", &["--drain"])].concat());
     assert!(!said.err.contains(&first), "{said:?}");
-    let told = events(&house.fixture, &first);
+    let told = house.fixture.events(&first);
     assert!(told.iter().all(|line| !line["event"].as_str().unwrap().starts_with("agent.")), "{told:?}");
     house.fixture.planctl(&words("echo first > out.txt", &["--once"]));
     house.until(&first, "done");
@@ -368,8 +363,7 @@ fn p4_a_daemon_that_is_killed_and_started_again_hears_the_report() {
     assert!(said.err.contains("worked"), "{said:?}");
     let view = house.until(&run, "done");
     assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
-    let reports =
-        events(&house.fixture, &run).iter().filter(|line| line["event"] == "agent.reported").count();
+    let reports = house.fixture.events(&run).iter().filter(|line| line["event"] == "agent.reported").count();
     assert_eq!(reports, 1);
 }
 
