@@ -13,11 +13,11 @@ use planctl_glob::{Glob, is_glob};
 use rustix::fs::{Access, AtFlags, Dir, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{EntryKind, FileState, PROTECTED_BYTES_MAX, PROTECTED_FILES_MAX, ProtectError};
+use super::{ENTRIES_MAX, EntryKind, FileState, PROTECTED_BYTES_MAX, PROTECTED_FILES_MAX, ProtectError};
 use crate::beneath::{LastLink, Root, Unreadable};
 use crate::digest::{digest_of, digest_within};
 use crate::stamp::Stamp;
-use crate::walk::{ENTRIES_MAX, holds_packages, is_leftover};
+use crate::walk::{holds_packages, is_leftover};
 
 /// Folders that tests fill by running, and that say nothing about them; a pattern that names one sees it.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
