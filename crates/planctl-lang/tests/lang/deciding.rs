@@ -29,7 +29,7 @@ fn decided(script: &str, look: &dyn Look) -> Vec<String> {
 
 #[test]
 fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
-    let forms: [(&str, &[&str]); 64] = [
+    let forms: [(&str, &[&str]); 67] = [
         ("bash tests/check.sh", &["tests/check.sh"]),
         ("./tests/check.sh", &["tests/check.sh"]),
         ("bash ./tests//check.sh", &["tests/check.sh"]),
@@ -100,6 +100,12 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
         ("if bash tests/check.sh; then exit 0; else exit 1; fi", &["tests/check.sh"]),
         ("test -x tests/check.sh && tests/check.sh", &["tests/check.sh"]),
         ("bash 'app/[id]/check.sh'", &["app/[[]id]/check.sh"]),
+        ("cp -r . \"$TMPDIR/w\" && cd \"$TMPDIR/w\" && bash tests/check.sh", &["tests/check.sh"]),
+        (
+            "d=$(mktemp -d) && git clone -q . \"$d/c\" && for t in $d/c/tests/*.sh; do bash $t; done",
+            &["tests/*.sh"],
+        ),
+        ("cp -r tests /tmp/a && cd /tmp/a/tests && ./check.sh", &["tests/check.sh"]),
     ];
     let workspace = Files(BTreeMap::from([("tests/list.txt", "# All.\ntests/one.sh\ntests/two.sh\n")]));
     let mut wrong = String::new();
@@ -234,13 +240,18 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("ci/tests.just", "lint *args:\n    #!/usr/bin/env bash\n    cd tests\n    bash lint.sh\n"),
         ("tests/lint.sh", "#!/bin/sh"),
     ]));
-    let cases: [(&str, &[&str], &[&str]); 24] = [
+    let cases: [(&str, &[&str], &[&str]); 25] = [
         (
             "make check",
             &["Makefile", "config.mk", "tests/check.sh"],
             &["GNUmakefile", "makefile", "local.mk"],
         ),
         ("make -f build.mk check", &[], &["build.mk"]),
+        (
+            "git archive HEAD | tar x -C \"$TMPDIR\" && cd \"$TMPDIR\" && make check",
+            &["Makefile", "tests/check.sh"],
+            &["GNUmakefile"],
+        ),
         ("make -C app check", &["app/Makefile"], &["app/GNUmakefile"]),
         (
             "npm test --silent",

@@ -8,7 +8,7 @@ mod python;
 
 use planctl_glob::is_glob;
 
-use super::deciding::FileLocation;
+use super::deciding::{FileLocation, TEMPORARY};
 use super::following::{At, Follower};
 use super::programs::{Program, Reads, is_python, is_shell, program, started_by_runner};
 use super::values::{Value, joined, parent};
@@ -227,9 +227,12 @@ impl Follower<'_> {
         }
     }
 
-    /// Returns the folder of now as a path of the workspace, for patterns below it.
+    /// Returns the folder of now as a path of the workspace, for patterns below it. A temporary folder is taken for a copy of the whole.
     fn folder_here(&self) -> Option<String> {
-        self.within(".")
+        let is_temporary = |folder: &str| format!("{folder}/").starts_with(TEMPORARY);
+        let copy =
+            || self.shell.folder.as_deref().filter(|folder| is_temporary(folder)).map(|_| String::new());
+        self.within(".").or_else(copy)
     }
 
     /// Returns a path of the workspace, which is empty for its top.

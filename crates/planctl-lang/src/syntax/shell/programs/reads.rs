@@ -547,7 +547,7 @@ pub(super) const GIT: &[Reads] = &[
     Reads { verbs: &["archive"], ..ATTRIBUTES },
     Reads {
         also: "nothing: it judges the state of the work, from a [clean configuration](#contracts-that-ask-git)",
-        why: "`.gitignore` and `.gitattributes` are an honest worker's to change, and a change of them shows in `git status`",
+        why: "`.gitignore` and `.gitattributes` are an honest worker's to change, and a change of one that git tracks shows in `git status`",
         ..READS
     },
 ];
