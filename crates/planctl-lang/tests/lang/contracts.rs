@@ -299,6 +299,8 @@ fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
             "git diff --name-only | grep -v docs/ | grep -q src",
             "f() { test -f a || return 1; test -f b; }; f",
             "while read -r t; do bash \"$t\" < /dev/null || exit 1; done < list",
+            "while read -r t; do test \"$(bash -c '. src/a.sh; a' < /dev/null)\" = \"$t\" || exit 1; done < list",
+            "find tests -name '*.sh' -print0 | xargs -0 -n 1 bash",
             "while read -r t; do grep -q \"$t\" src || exit 1; echo x | ./app || exit 1; done < list",
             "bash tests/check.sh < input && bash -e <<'EOF'\ntest -f a\nEOF",
             "test \"$(./app)\" = 3 && [[ $(./app) == 3 ]] && [ $(./app | wc -l) = 3 ]",

@@ -34,11 +34,13 @@ pub(super) fn led(script: &Script) -> Vec<Masked> {
             named.into_iter().for_each(|word| add(word.span, Lost::Said));
         }
         // `bash < FILE`, `cat FILE | bash -e`, `bash <<'EOF'`
-        Command::Simple(simple) if runs_input(&simple.words) => match simple.inline.as_slice() {
-            [] if simple.redirects.iter().any(|redirect| redirect.is_document) => {}
-            [] => add(simple.span, Lost::Input),
-            scripts => scripts.iter().flat_map(readers).for_each(|span| add(span, Lost::Input)),
-        },
+        Command::Simple(simple) if simple.name() != Some("xargs") && runs_input(&simple.words) => {
+            match simple.inline.as_slice() {
+                [] if simple.redirects.iter().any(|redirect| redirect.is_document) => {}
+                [] => add(simple.span, Lost::Input),
+                scripts => scripts.iter().flat_map(readers).for_each(|span| add(span, Lost::Input)),
+            }
+        }
         Command::Simple(simple) if matches!(simple.name(), Some("test" | "[")) => {
             let is_split = |word: &&Word| !word.raw.starts_with('"') && is_said(word);
             simple.words.iter().filter(is_split).for_each(|word| add(word.span, Lost::Said));
@@ -64,12 +66,15 @@ fn runs_code(simple: &Simple) -> bool {
 
 // The commands that run such code with the standard input of the list.
 fn readers(script: &Script) -> Vec<Span> {
-    let mut found = Vec::new();
+    let (mut found, mut fed) = (Vec::new(), Vec::new());
+    let has_own = |simple: &Simple| simple.redirects.iter().any(|redirect| redirect.feeds_input);
+    each_simple(script, &mut |simple| fed.extend(Some(simple.span).filter(|_| has_own(simple))));
     each_list(script, &mut |list| {
         for command in list.items.iter().flat_map(pipelines).filter_map(|pipeline| pipeline.commands.first())
         {
             let Command::Simple(simple) = command else { continue };
-            if runs_code(simple) && !simple.redirects.iter().any(|redirect| redirect.feeds_input) {
+            let is_fed = |own: &Span| own.start <= simple.span.start && simple.span.end <= own.end;
+            if runs_code(simple) && !fed.iter().any(is_fed) {
                 found.push(simple.span);
             }
         }
