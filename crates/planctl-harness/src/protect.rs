@@ -35,6 +35,8 @@ pub(crate) use survey::{bytes_of_name, name_of};
 use survey::Survey;
 use watch::Watch;
 
+/// The most entries of folders among which one pattern's files are looked for.
+const ENTRIES_MAX: usize = 1_000_000;
 /// The most files that one step's globs may protect.
 pub const PROTECTED_FILES_MAX: usize = 10_000;
 /// The most bytes of all protected files together: they are read before and after each contract.
@@ -143,8 +145,10 @@ pub enum ProtectError {
     /// A pattern cannot be read.
     #[error(transparent)]
     NotAGlob(#[from] NotAGlob),
-    /// A pattern matches more files than can be kept.
-    #[error("`{glob}` matches more than {PROTECTED_FILES_MAX} files")]
+    /// A pattern matches more files than can be kept, or leads to more than can be looked at.
+    #[error(
+        "`{glob}` matches more than {PROTECTED_FILES_MAX} files, or the folders that it leads to have more than {ENTRIES_MAX} entries"
+    )]
     TooMany {
         /// The pattern.
         glob: String,

@@ -1,14 +1,23 @@
 //! Walks a workspace within limits, and expands globs over it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use planctl_glob::{Glob, NotAGlob, is_glob};
 
 /// The most directory entries one walk looks at.
 pub const ENTRIES_MAX: usize = 200_000;
-/// Folders that hold other programs' files, in any number.
-const SKIPPED: [&str; 4] = [".git", "target", "node_modules", ".venv"];
+/// Folders of packages and of what was built, each with the entry around it, or in it, by which it is one: a folder of that name
+/// may be the project's own.
+const OF_OTHERS: [(&str, &str); 6] = [
+    ("node_modules", "."),
+    (".venv", "."),
+    ("venv", "venv/pyvenv.cfg"),
+    ("target", "Cargo.toml"),
+    ("target", "pom.xml"),
+    ("target", "build.sbt"),
+];
 
 /// Files that an agent leaves in every folder it works in: no work of anybody's (INTERFACE 3.3).
 const LEFTOVERS: [&str; 4] =
@@ -39,8 +48,7 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<FoundFiles, NotAGl
     }
     let mut files = BTreeSet::new();
     let names_leftovers = glob.contains(".aider");
-    let skip: &[&str] = &[".git"];
-    let is_cut = visit_entries(root, &start, skip, |path, is_file| {
+    let is_cut = visit_entries(root, &start, false, |path, is_file| {
         if is_file && matcher.matches(path) && (names_leftovers || !is_leftover(path)) {
             files.insert(path.to_owned());
         }
@@ -53,7 +61,7 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<FoundFiles, NotAGl
 /// Lists the regular files of a workspace, without those of builds and dependencies.
 pub fn list_files(root: &Path, most: usize) -> FoundFiles {
     let mut files = Vec::new();
-    let is_cut = visit_entries(root, Path::new(""), &SKIPPED, |path, is_file| {
+    let is_cut = visit_entries(root, Path::new(""), true, |path, is_file| {
         if is_file && !is_leftover(path) {
             files.push(path.to_owned());
         }
@@ -61,6 +69,11 @@ pub fn list_files(root: &Path, most: usize) -> FoundFiles {
     });
     files.sort();
     FoundFiles { files, is_cut }
+}
+
+/// Says whether a folder holds packages, or what was built, in any number; `has` says whether its parent has an entry.
+pub(crate) fn holds_packages(name: &OsStr, has: impl Fn(&str) -> bool) -> bool {
+    OF_OTHERS.iter().any(|(folder, sign)| name == *folder && has(sign))
 }
 
 /// Says whether a relative path has no way up or out.
@@ -81,8 +94,13 @@ fn literal_folder(glob: &str) -> PathBuf {
     literal.collect()
 }
 
-/// Calls `see` for each entry until it returns false; says whether anything was left out.
-fn visit_entries(root: &Path, start: &Path, skip: &[&str], mut see: impl FnMut(&str, bool) -> bool) -> bool {
+/// Calls `see` for each entry until it returns false; says whether anything was left out. `.git` is not entered.
+fn visit_entries(
+    root: &Path,
+    start: &Path,
+    skips_packages: bool,
+    mut see: impl FnMut(&str, bool) -> bool,
+) -> bool {
     let mut seen = 0;
     let mut folders = vec![start.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -97,7 +115,8 @@ fn visit_entries(root: &Path, start: &Path, skip: &[&str], mut see: impl FnMut(&
             let name = entry.file_name();
             let path = folder.join(&name);
             if kind.is_dir() {
-                if !skip.iter().any(|skipped| name == *skipped) {
+                let has = |sign: &str| root.join(&folder).join(sign).exists();
+                if name != ".git" && !(skips_packages && holds_packages(&name, has)) {
                     folders.push(path);
                 }
                 continue;
@@ -168,9 +187,20 @@ mod tests {
     #[test]
     fn a_listing_leaves_out_builds_and_dependencies() {
         let folder = workspace();
+        std::fs::create_dir_all(folder.path().join("src/target/node_modules")).unwrap();
+        std::fs::write(folder.path().join("src/target/of_a_build.rs"), "").unwrap();
+        std::fs::write(folder.path().join("src/target/node_modules/a.js"), "").unwrap();
+        std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
         assert_eq!(
             list_files(folder.path(), 100).files,
-            ["a.md", "src/deep/er/lib.rs", "src/main.rs", "tests/one.rs"]
+            [
+                "Cargo.toml",
+                "a.md",
+                "src/deep/er/lib.rs",
+                "src/main.rs",
+                "src/target/of_a_build.rs",
+                "tests/one.rs"
+            ]
         );
         assert!(list_files(folder.path(), 2).is_cut);
     }

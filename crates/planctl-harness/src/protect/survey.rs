@@ -10,20 +10,44 @@ use std::path::{Path, PathBuf};
 
 use planctl_engine::Digest;
 use planctl_glob::{Glob, is_glob};
-use rustix::fs::{Dir, OFlags, ResolveFlags};
+use rustix::fs::{Access, AtFlags, Dir, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{EntryKind, FileState, PROTECTED_BYTES_MAX, PROTECTED_FILES_MAX, ProtectError};
+use super::{ENTRIES_MAX, EntryKind, FileState, PROTECTED_BYTES_MAX, PROTECTED_FILES_MAX, ProtectError};
 use crate::beneath::{LastLink, Root, Unreadable};
 use crate::digest::{digest_of, digest_within};
 use crate::stamp::Stamp;
-use crate::walk::{ENTRIES_MAX, is_leftover};
+use crate::walk::{holds_packages, is_leftover};
 
 /// Folders that tests fill by running, and that say nothing about them; a pattern that names one sees it.
 const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 
 /// The section of a Python distribution that names plugins of pytest.
 const PYTEST_PLUGINS: &[u8] = b"pytest11";
+/// Text without blanks and quotes by which a `pyproject.toml` has settings of a tool that judges, or another such tool in its place; text
+/// with an escape counts.
+const JUDGES_OF_PYTHON: [&str; 20] = [
+    "tool.basedpyright",
+    "tool.black",
+    "tool.codespell",
+    "tool.coverage",
+    "tool.flake8",
+    "tool.isort",
+    "tool.mypy",
+    "tool.nose2",
+    "tool.pylint",
+    "tool.pyright",
+    "tool.pytest",
+    "tool.ruff",
+    "tool.tox",
+    "tool.typos",
+    "tool.uv",
+    "[tool]",
+    "tool={",
+    "@file:",
+    "\\u",
+    "\\U",
+];
 /// How much of a file is read to see that it decides nothing; a longer one counts.
 const HARMLESS_BYTES_MAX: u64 = 1 << 20;
 
@@ -121,14 +145,19 @@ impl Surveyor<'_> {
         }
     }
 
-    /// Says whether a file is an empty `__init__.py`, or is of a Python distribution that has no plugin for pytest: installing any
-    /// project with a command writes one.
+    /// Says whether a file is an empty `__init__.py`, is of a Python distribution that has no plugin for pytest (installing any
+    /// project with a command writes one), or describes a package within the project without settings of a tool that judges.
     fn decides_nothing(&self, name: &str) -> bool {
         let is_harmless: fn(&[u8]) -> bool = match name.rsplit('/').next() {
             Some("__init__.py") => |text| text.trim_ascii().is_empty(),
             Some("entry_points.txt") => {
                 |text| !text.windows(PYTEST_PLUGINS.len()).any(|part| part == PYTEST_PLUGINS)
             }
+            Some("pyproject.toml") if name.contains('/') => |text| {
+                let text: String =
+                    String::from_utf8_lossy(text).chars().filter(|c| !" \t\"'".contains(*c)).collect();
+                !JUDGES_OF_PYTHON.iter().any(|sign| text.contains(sign))
+            },
             Some(_) | None => return false,
         };
         self.root
@@ -141,8 +170,8 @@ impl Surveyor<'_> {
         self.survey.entries.insert(name_of(path), seen);
     }
 
-    /// Goes through every folder below which a pattern could match. A link to a folder counts as an entry, and is followed
-    /// where it stays in the workspace.
+    /// Goes through every folder below which a pattern could match, but for those of packages and of what was built that it does not
+    /// name. A link to a folder counts as an entry, and is followed where it stays in the workspace.
     fn walk(&mut self, glob: &str) -> Result<(), ProtectError> {
         let pattern = Pattern::read(glob)?;
         if !crate::walk::stays_inside(Path::new(&pattern.text)) {
@@ -181,12 +210,14 @@ impl Surveyor<'_> {
                 looked_at += 1;
                 let path = folder.join(name);
                 let is_match = pattern.matches(&path);
-                let leads_on = pattern.may_match_below(&path);
+                let has =
+                    |sign: &str| rustix::fs::accessat(&open, sign, Access::EXISTS, AtFlags::empty()).is_ok();
+                let leads_on =
+                    pattern.may_match_below(&path) && (pattern.names(name) || !holds_packages(name, has));
                 if !is_match && !leads_on {
                     continue;
                 }
-                let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-                let Ok(found) = rustix::fs::statat(&open, name, flags) else { continue };
+                let Ok(found) = rustix::fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
                 let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
                 let is_entry = if kind.is_dir() {
                     if leads_on {
@@ -258,6 +289,10 @@ impl Pattern {
 
     pub(super) fn matches(&self, path: &Path) -> bool {
         self.is_seen(path) && self.whole.matches(path)
+    }
+
+    fn names(&self, folder: &OsStr) -> bool {
+        folder.to_str().is_some_and(|folder| self.text.contains(folder))
     }
 
     fn may_match_below(&self, folder: &Path) -> bool {

@@ -304,6 +304,63 @@ fn a_python_package_or_distribution_decides_only_where_something_in_it_is_loaded
 }
 
 #[test]
+fn a_pattern_sees_packages_and_what_was_built_only_where_it_names_them() {
+    let folder = workspace();
+    let globs = ["**/build.rs", "**/.eslintrc.json", "node_modules/.bin/sh"];
+    let mut baseline = Baseline::take(folder.path(), [], ["**/*.snap"]).unwrap();
+    baseline.add_deciding(folder.path(), deciding(globs)).unwrap();
+    let write = |name: &str| {
+        let place = folder.path().join(name);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::write(place, "").unwrap();
+    };
+    // Work of installers and of builds.
+    for name in ["node_modules/a/.eslintrc.json", "lib/node_modules/a/build.rs", ".venv/a.snap"] {
+        write(name);
+    }
+    for name in ["Cargo.toml", "target/debug/build.rs", "venv/pyvenv.cfg", "venv/lib/.eslintrc.json"] {
+        write(name);
+    }
+    assert_eq!(changed(&folder, &baseline), [""; 0]);
+    // Folders of these names that are the project's own.
+    let own = ["lib/target/build.rs", "node_modules/.bin/sh", "tests/venv/.eslintrc.json"];
+    own.iter().for_each(|name| write(name));
+    assert_eq!(changed(&folder, &baseline), own);
+}
+
+#[test]
+fn a_nested_pyproject_decides_only_where_a_tool_finds_settings_in_it() {
+    let folder = workspace();
+    let mut baseline = Baseline::default();
+    baseline.add_deciding(folder.path(), deciding(["pyproject.toml", "**/pyproject.toml"])).unwrap();
+    let write = |text: &str| std::fs::write(folder.path().join("tests/pyproject.toml"), text).unwrap();
+    for text in [
+        "[project]\nname = \"cart\"\n[dependency-groups]\ndev = [\"ruff\", \"pytest\"]\n",
+        "[build-system]\nrequires = [\"setuptools\"]\n[tool.setuptools.packages.find]\nwhere = [\"src\"]\n",
+    ] {
+        write(text);
+        assert_eq!(changed(&folder, &baseline), [""; 0], "{text}");
+    }
+    for text in [
+        "[tool.ruff.lint]\nignore = [\"ALL\"]\n",
+        "[ tool . \"black\" ]\nexclude = \".*\"\n",
+        "tool.isort.skip_glob = [\"*\"]\n",
+        "tool = { ruff = { include = [] } }\n",
+        "[tool]\nruff.include = []\n",
+        "[\"\\u0074ool\".ruff]\ninclude = []\n",
+        "[project]\ndependencies = [\"pytest @ file:///tmp/easy\"]\n",
+        "[tool.uv.sources]\npytest = { path = \"easy\" }\n",
+    ] {
+        write(text);
+        assert_eq!(changed(&folder, &baseline), ["tests/pyproject.toml"], "{text}");
+    }
+    std::fs::rename(folder.path().join("tests/pyproject.toml"), folder.path().join("pyproject.toml"))
+        .unwrap();
+    std::fs::write(folder.path().join("pyproject.toml"), "[project]\n").unwrap();
+    assert_eq!(changed(&folder, &baseline), ["pyproject.toml"], "that of the whole project");
+}
+
+#[test]
 fn what_a_step_may_change_itself_is_not_compared_but_for_what_it_protects() {
     let folder = workspace();
     let mut baseline =

@@ -247,6 +247,16 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
                 "decides whether anything is checked",
                 "say what is to be there in that case, or let its failure count: `… || exit 1`",
             ),
+            Lost::Input => (
+                "code that is run here may take the rest of the input, and nothing of that is checked then",
+                "has the standard input from which the shell reads on",
+                "give it one of its own, `… < /dev/null`, and hand a shell its script as a file",
+            ),
+            Lost::Said => (
+                "code that is run may decide this check by what it prints",
+                "the shell reads that as more than text: `1 = 1 -o x`, `n=9`",
+                "write `test` with the value in double quotes: `test \"$n\" -gt 5`",
+            ),
         };
         let label = match &masked.how {
             Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
@@ -256,7 +266,9 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
             | Lost::Found
             | Lost::Local
             | Lost::Empty
-            | Lost::Skipped => label.to_owned(),
+            | Lost::Skipped
+            | Lost::Input
+            | Lost::Said => label.to_owned(),
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }

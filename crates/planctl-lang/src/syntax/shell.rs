@@ -10,6 +10,7 @@ mod following;
 mod gaps;
 mod joined;
 mod judges;
+mod led;
 mod limits;
 mod masked;
 mod named;
@@ -306,6 +307,14 @@ pub(crate) fn handed_script(simple: &Simple) -> Option<(String, Span)> {
     let is_it = |word: &&Word| word.text().strip_prefix("./").unwrap_or(word.text()) == path;
     let span = words.iter().find(is_it)?.span;
     Some((path, span))
+}
+
+/// Says whether a command runs a file by its path, or hands one to an interpreter.
+fn is_run_by_path(words: &[Word]) -> bool {
+    let name = words[0].text();
+    let is_file = |word: &Word| !word.raw.starts_with('-');
+    let is_of_workspace = name.contains('/') && !name.starts_with('/');
+    is_of_workspace || Program::is_interpreter(name) && words[1..].iter().any(is_file)
 }
 
 fn script_of(words: &[Word]) -> Option<String> {

@@ -298,6 +298,34 @@ fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
             "out=$(pytest)\n[ $? -eq 0 ] && echo \"$out\" | grep -q passed",
             "git diff --name-only | grep -v docs/ | grep -q src",
             "f() { test -f a || return 1; test -f b; }; f",
+            "while read -r t; do bash \"$t\" < /dev/null || exit 1; done < list",
+            "while read -r t; do test \"$(bash -c '. src/a.sh; a' < /dev/null)\" = \"$t\" || exit 1; done < list",
+            "find tests -name '*.sh' -print0 | xargs -0 -n 1 bash",
+            "while read -r t; do grep -q \"$t\" src || exit 1; echo x | ./app || exit 1; done < list",
+            "bash tests/check.sh < input && bash -e <<'EOF'\ntest -f a\nEOF",
+            "test \"$(./app)\" = 3 && [[ $(./app) == 3 ]] && [ $(./app | wc -l) = 3 ]",
+            "n=$(./app)\ntest \"$n\" -gt 5 && m=$(grep -c x f) && ((m > 5))",
+        ],
+        P110,
+    );
+}
+
+#[test]
+fn a12_code_that_may_lead_the_contracts_shell_is_found() {
+    all_are(
+        &[
+            "while read -r t; do bash \"$t\" || exit 1; done < list",
+            "cat list | while read -r t; do test \"$(./app \"$t\")\" = x || exit 1; done",
+            "while read -r t; do [[ $(python3 app.py \"$t\") == x ]] || exit 1; done < <(ls tests)",
+            "bash < tests/check.sh",
+            "cat tests/check.sh | bash -e",
+            "bash -e <<'EOF'\n./app a\n./app b\nEOF",
+            "test $(./app) = 3",
+            "[ \"$(./app a)\" = 3 -a $(./app b) = 4 ]",
+            "out=$(./app)\n[ $out = 3 ]",
+            "[[ $(./app) -gt 5 ]]",
+            "n=$(./app | tail -1)\n[[ \"$n\" -gt 5 ]]",
+            "n=$(./app)\n((n > 5))",
         ],
         P110,
     );

@@ -29,7 +29,7 @@ fn decided(script: &str, look: &dyn Look) -> Vec<String> {
 
 #[test]
 fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
-    let forms: [(&str, &[&str]); 64] = [
+    let forms: [(&str, &[&str]); 67] = [
         ("bash tests/check.sh", &["tests/check.sh"]),
         ("./tests/check.sh", &["tests/check.sh"]),
         ("bash ./tests//check.sh", &["tests/check.sh"]),
@@ -100,6 +100,12 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
         ("if bash tests/check.sh; then exit 0; else exit 1; fi", &["tests/check.sh"]),
         ("test -x tests/check.sh && tests/check.sh", &["tests/check.sh"]),
         ("bash 'app/[id]/check.sh'", &["app/[[]id]/check.sh"]),
+        ("cp -r . \"$TMPDIR/w\" && cd \"$TMPDIR/w\" && bash tests/check.sh", &["tests/check.sh"]),
+        (
+            "d=$(mktemp -d) && git clone -q . \"$d/c\" && for t in $d/c/tests/*.sh; do bash $t; done",
+            &["tests/*.sh"],
+        ),
+        ("cp -r tests /tmp/a && cd /tmp/a/tests && ./check.sh", &["tests/check.sh"]),
     ];
     let workspace = Files(BTreeMap::from([("tests/list.txt", "# All.\ntests/one.sh\ntests/two.sh\n")]));
     let mut wrong = String::new();
@@ -234,13 +240,18 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("ci/tests.just", "lint *args:\n    #!/usr/bin/env bash\n    cd tests\n    bash lint.sh\n"),
         ("tests/lint.sh", "#!/bin/sh"),
     ]));
-    let cases: [(&str, &[&str], &[&str]); 23] = [
+    let cases: [(&str, &[&str], &[&str]); 25] = [
         (
             "make check",
             &["Makefile", "config.mk", "tests/check.sh"],
             &["GNUmakefile", "makefile", "local.mk"],
         ),
         ("make -f build.mk check", &[], &["build.mk"]),
+        (
+            "git archive HEAD | tar x -C \"$TMPDIR\" && cd \"$TMPDIR\" && make check",
+            &["Makefile", "tests/check.sh"],
+            &["GNUmakefile"],
+        ),
         ("make -C app check", &["app/Makefile"], &["app/GNUmakefile"]),
         (
             "npm test --silent",
@@ -290,6 +301,7 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ),
         ("timeout 60 .venv/bin/python3 -m pytest", &["**/test_*.py"], &[".venv/bin/python3", "conftest.py"]),
         ("tsc -p app/tsconfig.json", &[], &["app/tsconfig.json"]),
+        ("tsc -b", &["**/tsconfig*.json"], &["tsconfig.json"]),
     ];
     let matches =
         |glob: &str, path: &str| glob == path || planctl_glob::Glob::parse(glob).unwrap().matches(path);
@@ -333,7 +345,14 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 47] = [
+    let cases: [(&str, &[&str]); 57] = [
+        ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml"]),
+        ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
+        ("npx eslint && shellcheck **/*.sh", &["app/deep/.eslintrc.json", "app/deep/.shellcheckrc"]),
+        ("git ls-files '*.js' | xargs npx prettier --check", &["app/.prettierrc.json", "app/.editorconfig"]),
+        ("cd app && rg -q TODO ..", &["tests/.ignore"]),
+        ("black --check app && isort --check app", &["app/deep/pyproject.toml", "app/.isort.cfg"]),
+        ("pytest && golangci-lint run ./...", &["app/deep/conftest.py", "app/.golangci.yml"]),
         ("shellcheck app/main.sh", &["app/.shellcheckrc", ".shellcheckrc"]),
         ("shellcheck app/*.sh", &["app/.shellcheckrc", "app/deep/.shellcheckrc"]),
         ("! rg -q TODO app", &["app/.ignore", "app/deep/.rgignore"]),
@@ -345,6 +364,9 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("rustfmt --check app/main.rs", &["app/rustfmt.toml"]),
         ("cargo fmt --check && cargo clippy", &["src/rustfmt.toml", "crates/a/clippy.toml"]),
         ("cd app && git diff --check", &[".gitattributes", "app/.gitattributes"]),
+        ("git -C app diff v1 | grep -q x", &[".gitattributes", "app/deep/.gitattributes"]),
+        ("git diff --check", &["app/deep/.gitattributes"]),
+        ("git log -p -1 | grep -q x; git archive HEAD | tar x -C /tmp/a", &["app/.gitattributes"]),
         ("! git grep -qI TODO && ! git diff v1 | grep -q '^+.*TODO'", &[".gitattributes"]),
         ("perl -Ilib t/a.t", &["lib/Test/More.pm"]),
         ("cc -Iapp -I include tests/a.c -o a && ./a", &["app/assert.h", "include/string.h"]),
@@ -428,8 +450,13 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
     assert!(wrong.is_empty(), "{wrong}");
     assert!(!has(&fixed("pytest tests"), "cart.egg-info/entry_points.txt"), "pytest alone does not find it");
     assert!(!has(&fixed("cd new && npm test"), "new/package.json"), "it is the work");
-    for command in ["git diff --quiet HEAD", "git diff --name-only v1 | grep -qx a.txt", "! git grep -q TODO"]
-    {
+    for command in [
+        "git diff --quiet HEAD",
+        "git diff --name-only v1 | grep -qx a.txt",
+        "! git grep -q TODO",
+        "git log -1 --format=%s | grep -q mend",
+        "git show HEAD:a.txt | grep -q x",
+    ] {
         assert!(!has(&fixed(command), ".gitattributes"), "{command}");
     }
 }

@@ -12,6 +12,9 @@ use super::{FileUse, Reading, Script, Use, Word, read};
 use crate::text::Span;
 use crate::text::paths::leaves_workspace;
 
+/// Where temporary folders and files of a contract lie.
+pub(super) const TEMPORARY: &str = "/tmp/";
+
 /// The files that decide a contract, as paths relative to the workspace and as patterns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Deciding {
@@ -132,10 +135,8 @@ impl Follower<'_> {
     /// Returns where something lies, as a path or a pattern.
     pub(super) fn place(&self, text: &str, is_pattern: bool) -> FileLocation {
         let Some(located) = self.shell.located(text) else { return FileLocation::Unknown };
-        let located = match located.starts_with('/').then(|| self.look.inside(&located)).flatten() {
-            Some(inside) => inside,
-            None => located,
-        };
+        let inside = || self.look.inside(&located).or_else(|| self.copied_from(&located));
+        let located = located.starts_with('/').then(inside).flatten().unwrap_or(located);
         if located.is_empty() || located.contains('\n') || leaves_workspace(&located).is_some() {
             return FileLocation::Outside;
         }
@@ -148,6 +149,13 @@ impl Follower<'_> {
             Some(rest) if is_glob(folder) => FileLocation::Inside(format!("{}{rest}", escape_glob(folder))),
             Some(_) | None => FileLocation::Inside(located),
         }
+    }
+
+    /// Returns the path of the workspace that a path in a temporary folder ends with: what a contract runs there it has copied.
+    fn copied_from(&self, located: &str) -> Option<String> {
+        let parts: Vec<&str> = located.strip_prefix(TEMPORARY)?.split('/').collect();
+        let at = parts.iter().position(|part| self.look.has(part) == Some(true))?;
+        Some(parts[at..].join("/"))
     }
 }
 

@@ -39,6 +39,10 @@ pub(crate) enum Lost {
     Empty,
     /// The script ends as expected without another check.
     Skipped,
+    /// Code that is run may take the rest of what the shell reads: its list, or its script.
+    Input,
+    /// The shell reads what code prints as more than text.
+    Said,
 }
 
 /// Returns the failures in a script that do not count, where it is expected to end with a status.
@@ -50,6 +54,7 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     walk.list(script, Context { counts: true, is_asked: false });
     let mut found = walk.found;
     found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
+    found.extend(super::led::led(script));
     found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
 }
@@ -232,7 +237,7 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-fn pipelines(item: &Item) -> impl Iterator<Item = &Pipeline> {
+pub(super) fn pipelines(item: &Item) -> impl Iterator<Item = &Pipeline> {
     std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline))
 }
 
@@ -313,7 +318,7 @@ fn assigned_by(simple: &Simple) -> Option<String> {
 }
 
 // Says whether a word speaks of a variable; a word that only happens to be its name counts, too.
-fn names(word: &Word, name: &str) -> bool {
+pub(super) fn names(word: &Word, name: &str) -> bool {
     let text = match word.raw.split_once('=') {
         Some((own, value)) if own.trim_end_matches('+') == name => value,
         Some(_) | None => word.raw.as_str(),

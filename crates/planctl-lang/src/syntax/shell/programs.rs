@@ -364,16 +364,20 @@ impl Program {
         if plain.starts_with("mkfs.") { "mkfs" } else { plain }
     }
 
-    /// Returns the files that a call of a program reads by itself, by the first of its words that is no option.
-    pub(super) fn reads(name: &str, verb: &str, rest: &[Word]) -> Option<&'static Reads> {
+    /// Returns the files that a call of a program reads by itself, by the first of its words that is no option and no value of one.
+    pub(super) fn reads(name: &str, rest: &[Word]) -> Option<&'static Reads> {
+        let known = Program::named(name)?;
         let words: Vec<&str> = rest.iter().map(Word::text).collect();
+        let positional = known.read(rest).positional;
+        let verb =
+            positional.iter().map(|word| word.text()).find(|text| !text.starts_with('+')).unwrap_or_default();
         let fits = |reads: &&Reads| {
             reads.call.is_empty()
                 && (reads.verbs.is_empty() || reads.verbs.contains(&verb))
                 && (reads.with.is_empty() || reads.with.iter().any(|sign| has_sign(&words, sign)))
                 && !reads.without.iter().any(|sign| has_sign(&words, sign))
         };
-        Program::named(name)?.reads.iter().find(fits)
+        known.reads.iter().find(fits)
     }
 
     /// Reads the words behind its name.

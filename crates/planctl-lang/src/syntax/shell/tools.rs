@@ -8,7 +8,7 @@ mod python;
 
 use planctl_glob::is_glob;
 
-use super::deciding::FileLocation;
+use super::deciding::{FileLocation, TEMPORARY};
 use super::following::{At, Follower};
 use super::programs::{Program, Reads, is_python, is_shell, program, started_by_runner};
 use super::values::{Value, joined, parent};
@@ -95,8 +95,7 @@ impl Follower<'_> {
 
     /// Protects what the table says of a program.
     fn read_by(&mut self, program: &str, rest: &[Word], at: At) {
-        let verb = rest.iter().map(Word::text).find(|text| !text.starts_with(['-', '+'])).unwrap_or("");
-        let Some(tool) = Program::reads(program, verb, rest) else { return };
+        let Some(tool) = Program::reads(program, rest) else { return };
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, tool.folder) {
             self.change_folder(&folder);
@@ -117,26 +116,28 @@ impl Follower<'_> {
         self.shell.folder = outside;
     }
 
-    /// Protects folders that a program is given, and those around files, from new settings of its own.
+    /// Protects folders that a program is given, and those around files, from new settings of its own; the folder that it works in where
+    /// it is given none.
     fn read_below(&mut self, tool: &Reads, rest: &[Word]) {
-        let given: Vec<Value> =
-            rest.iter().flat_map(|word| self.shell.resolved(word).unwrap_or_default()).collect();
-        for value in given {
-            let literal = match value.is_pattern {
-                true => value.text.split_inclusive('/').take_while(|part| !is_glob(part)).collect(),
-                false => value.text.clone(),
-            };
-            let FileLocation::Inside(path) = self.place(&literal, false) else { continue };
-            if self.look.has(&path) != Some(true) {
-                continue;
-            }
+        let literal = |value: Value| match value.is_pattern {
+            true => value.text.split_inclusive('/').take_while(|part| !is_glob(part)).collect(),
+            false => value.text,
+        };
+        let words = rest.iter().flat_map(|word| self.shell.resolved(word).unwrap_or_default());
+        let paths = words.filter_map(|value| self.within(&literal(value)));
+        let mut given: Vec<String> =
+            paths.filter(|path| path.is_empty() || self.look.has(path) == Some(true)).collect();
+        if given.is_empty() {
+            given.extend(self.folder_here());
+        }
+        for path in given {
             let is_file = self.look.read(&path).is_some();
             let folder = if is_file { parent(&path) } else { &path };
             for name in tool.below {
                 upward(folder).for_each(|folder| self.fix(joined(folder, name)));
-                if !is_file && !folder.is_empty() {
-                    self.fix(format!("{folder}/**/{name}"));
-                }
+            }
+            if !is_file {
+                self.fix(joined(folder, &format!("**/{{{}}}", tool.below.join(","))));
             }
         }
     }
@@ -226,24 +227,23 @@ impl Follower<'_> {
         }
     }
 
-    /// Returns the folder of now as a path of the workspace, for patterns below it.
+    /// Returns the folder of now as a path of the workspace, for patterns below it. A temporary folder is taken for a copy of the whole.
     fn folder_here(&self) -> Option<String> {
-        let folder = self.shell.folder.as_deref()?;
-        match folder {
-            "" => Some(String::new()),
-            folder => match self.place(folder_from_top(folder).as_str(), false) {
-                FileLocation::Inside(path) => Some(path),
-                FileLocation::Outside | FileLocation::Unknown => None,
-            },
-        }
+        let is_temporary = |folder: &str| format!("{folder}/").starts_with(TEMPORARY);
+        let copy =
+            || self.shell.folder.as_deref().filter(|folder| is_temporary(folder)).map(|_| String::new());
+        self.within(".").or_else(copy)
     }
-}
 
-fn folder_from_top(folder: &str) -> String {
-    if folder.starts_with(['/', '~']) {
-        folder.to_owned()
-    } else {
-        format!("{}/{folder}", super::values::TOP)
+    /// Returns a path of the workspace, which is empty for its top.
+    fn within(&self, text: &str) -> Option<String> {
+        match self.place(text, false) {
+            FileLocation::Inside(path) => Some(path),
+            FileLocation::Outside if self.shell.located(text).is_some_and(|path| path.is_empty()) => {
+                Some(String::new())
+            }
+            FileLocation::Outside | FileLocation::Unknown => None,
+        }
     }
 }
 

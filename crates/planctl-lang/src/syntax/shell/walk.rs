@@ -33,7 +33,9 @@ pub(crate) fn each_list<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Script
             let words = simple.assignments.iter().chain(&simple.words).chain(redirected);
             words.flat_map(|word| &word.nested).chain(&simple.inline).for_each(&mut *visit);
         }
-        Command::Test { .. } => {}
+        Command::Test { test, .. } => {
+            test.words().into_iter().flat_map(|word| &word.nested).for_each(&mut *visit)
+        }
     });
 }
 

@@ -21,7 +21,8 @@ pub struct Reads {
     pub fixed: &'static [&'static str],
     /// As `fixed`, in the folders above as well.
     pub above: &'static [&'static str],
-    /// As `fixed`, in the folders that it is given, below these, and around the files that it is given.
+    /// As `fixed`, in the folders that it is given (the one it works in, where none is given), below these, and around the files that it
+    /// is given.
     pub below: &'static [&'static str],
     /// Options that name the folder it works in.
     pub(in crate::syntax::shell) folder: &'static [&'static str],
@@ -37,7 +38,8 @@ pub struct Reads {
 const STRICTNESS: &str = "which files are checked, and how strictly, stands there";
 
 /// The meaning of `below`, for people.
-const GIVEN: &str = "no new settings of its own in the folders that it is given, below these, and around the files that it is given";
+const GIVEN: &str = "no new settings of its own in the folders that it is given (the one it works in, where none is given), below these, \
+                     and around the files that it is given";
 
 const READS: Reads = Reads {
     call: "",
@@ -106,7 +108,8 @@ pub(super) const NPM: &[Reads] = &[Reads {
 pub(super) const PYTEST: &[Reads] = &[Reads {
     kept: &["test_*.py, *_test.py, conftest.py and __init__.py below its targets"],
     file: &["-c", "--config-file"],
-    also: "files that it names; `conftest.py`, and `__init__.py` unless it is empty, below its targets and on the way up; `pytest.toml`, `.pytest.toml`, \
+    also: "files that it names; `conftest.py` below its targets, and `__init__.py` there unless it is empty (below the workspace itself, in `test` and \
+               `tests`), and both on the way up; `pytest.toml`, `.pytest.toml`, \
                `pytest.ini`, `.pytest.ini`, `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up; for `python -m pytest` and \
                `PYTHONPATH`, no new `entry_points.txt` of a `.dist-info` or `.egg-info` there with a plugin for pytest, and no `pytest_*.py`",
     why: "a new `conftest.py`, configuration or plugin is loaded before every test; a new test is not counted as a change",
@@ -144,13 +147,18 @@ pub(super) const MOCHA: &[Reads] = &[Reads {
     ..READS
 }];
 
-pub(super) const TSC: &[Reads] = &[Reads {
+const TSC_READS: Reads = Reads {
     kept: &["tsconfig.json", "tsconfig.*.json", "package.json"],
     fixed: &["tsconfig.json"],
     file: &["-p", "--project"],
     why: STRICTNESS,
     ..READS
-}];
+};
+
+pub(super) const TSC: &[Reads] = &[
+    Reads { with: &["-b", "--build"], kept: &["**/tsconfig*.json", "package.json"], ..TSC_READS },
+    TSC_READS,
+];
 
 pub(super) const MAKE: &[Reads] = &[Reads {
     kept: &["Makefile"],
@@ -333,14 +341,10 @@ const fn of_package(above: &'static [&'static str]) -> Reads {
     Reads { kept: &["package.json"], ..strictness(above) }
 }
 
-pub(super) const RUFF: &[Reads] = &[Reads {
-    below: &["{ruff,.ruff}.toml"],
-    also: GIVEN,
-    ..strictness(&["ruff.toml", ".ruff.toml", "pyproject.toml"])
-}];
-pub(super) const BLACK: &[Reads] = &[strictness(&["pyproject.toml"])];
+pub(super) const RUFF: &[Reads] = &[nearest(&["ruff.toml", ".ruff.toml", "pyproject.toml"])];
+pub(super) const BLACK: &[Reads] = &[nearest(&["pyproject.toml"])];
 pub(super) const ISORT: &[Reads] =
-    &[strictness(&[".isort.cfg", "pyproject.toml", "setup.cfg", "tox.ini", ".editorconfig"])];
+    &[nearest(&[".isort.cfg", "pyproject.toml", "setup.cfg", "tox.ini", ".editorconfig"])];
 pub(super) const MYPY: &[Reads] = &[strictness(&["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"])];
 pub(super) const PYRIGHT: &[Reads] = &[strictness(&["pyrightconfig.json", "pyproject.toml"])];
 pub(super) const PYLINT: &[Reads] = &[strictness(&[
@@ -359,7 +363,7 @@ pub(super) const HADOLINT: &[Reads] = &[strictness(&[".hadolint.{yaml,yml}"])];
 pub(super) const LUACHECK: &[Reads] = &[strictness(&[".luacheckrc"])];
 pub(super) const RUBOCOP: &[Reads] = &[nearest(&[".rubocop.yml", ".rubocop"])];
 pub(super) const RUSTFMT: &[Reads] = &[nearest(&["rustfmt.toml", ".rustfmt.toml"])];
-pub(super) const GOLANGCI: &[Reads] = &[strictness(&[".golangci.{yml,yaml,toml,json}"])];
+pub(super) const GOLANGCI: &[Reads] = &[nearest(&[".golangci.{yml,yaml,toml,json}"])];
 pub(super) const CLANG: &[Reads] =
     &[nearest(&[".clang-tidy", ".clang-format", "_clang-format", ".clang-format-ignore"])];
 pub(super) const BIOME: &[Reads] = &[nearest(&["{biome,.biome}.{json,jsonc}", ".oxlintrc.json"])];
@@ -402,7 +406,7 @@ pub(super) const MARKDOWNLINT: &[Reads] = &[nearest(&[
 pub(super) const SEARCH: &[Reads] = &[Reads {
     below: &[".ignore", ".rgignore", ".agignore"],
     above: &[".ignore", ".rgignore", ".agignore"],
-    also: "none in the folders that it is given, and below these",
+    also: "none in the folders that it is given (the one it works in, where none is given), and below these",
     why: "a folder that is ignored is not searched",
     ..READS
 }];
@@ -511,24 +515,39 @@ pub(super) const PLAYWRIGHT: &[Reads] = &[Reads {
 pub(super) const PRE_COMMIT: &[Reads] =
     &[Reads { fixed: &[".pre-commit-config.yaml"], why: "which checks run stands there", ..READS }];
 
-/// Attributes that say of files that they are no text, or how their spaces are judged.
+/// Attributes that say of files that they are no text, how their spaces are judged, or that they are not exported.
 const ATTRIBUTES: Reads = Reads {
     above: &[".gitattributes"],
-    why: "a file that is `binary`, `-diff` or `-whitespace` there is passed over",
+    below: &[".gitattributes"],
+    folder: &["-C"],
+    also: "none in the folders that it is given (the one it works in, where none is given), and below these",
+    why: "a file that is `binary`, `-diff`, `-whitespace` or `export-ignore` there is passed over",
     ..READS
 };
 
 pub(super) const GIT: &[Reads] = &[
     Reads {
-        verbs: &["diff"],
-        without: &["--quiet", "--exit-code", "--name-only", "--name-status", "--raw"],
-        also: "not where only its exit code or the names count (`--quiet`, `--exit-code`, `--name-only`)",
+        verbs: &["diff", "show"],
+        without: &[
+            "--quiet",
+            "--exit-code",
+            "--name-only",
+            "--name-status",
+            "--raw",
+            "--no-patch",
+            "-s",
+            "*:*",
+        ],
+        also: "the same; nothing where only its exit code or the names count (`--quiet`, `--exit-code`, `--name-only`), or a file of a \
+               commit is shown",
         ..ATTRIBUTES
     },
+    Reads { verbs: &["log"], with: &["-p", "--patch", "-G"], ..ATTRIBUTES },
     Reads { verbs: &["grep"], with: &["-I"], ..ATTRIBUTES },
+    Reads { verbs: &["archive"], ..ATTRIBUTES },
     Reads {
         also: "nothing: it judges the state of the work, from a [clean configuration](#contracts-that-ask-git)",
-        why: "`.gitignore` and `.gitattributes` are an honest worker's to change, and a change of them shows in `git status`",
+        why: "`.gitignore` and `.gitattributes` are an honest worker's to change, and a change of one that git tracks shows in `git status`",
         ..READS
     },
 ];

@@ -409,10 +409,9 @@ impl Follower<'_> {
                 self.fix(joined(folder, name));
             }
         }
-        for name in LOADED_FIRST {
-            let folder = if folder.is_empty() { "{test,tests}" } else { folder };
-            self.fix(format!("{folder}/**/{name}"));
-        }
+        let packages = if folder.is_empty() { "{test,tests}" } else { folder };
+        self.fix(joined(folder, "**/conftest.py"));
+        self.fix(format!("{packages}/**/__init__.py"));
         self.protect_from_shadowing(folder);
     }
 }
