@@ -19,15 +19,15 @@ use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 use crate::stop::Stop;
 
 /// How many events `events --recent` prints (G-36).
-pub const RECENT: usize = 50;
+pub const RECENT: u16 = 50;
 
 /// Prints the newest events of a run.
-pub async fn newest(context: &Context, run: &str, count: usize) -> Answer {
+pub async fn newest(context: &Context, run: &str, count: u16) -> Answer {
     let printer = Printer::of(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let view = client.status(handle).await?;
-    printer.print(&client.newest_events(handle, count).await?, view.started_at.as_deref())?;
+    printer.print(&client.newest_events(handle, count.into()).await?, view.started_at.as_deref())?;
     view.worktree.as_ref().and_then(trouble_line).iter().for_each(|told| context.say(told));
     Ok(Exit::Yes)
 }

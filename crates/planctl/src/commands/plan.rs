@@ -217,7 +217,12 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     };
     let file = &checked.file;
     let Some(graph) = checked.verification.graph.as_ref() else {
-        show::print(&verify::findings(&checked, context.is_quiet()))?;
+        let findings = verify::findings(&checked, context.is_quiet());
+        if is_json {
+            show::say(findings.trim_end())
+        } else {
+            show::print(&findings)?
+        }
         return Err(not_verified(file, &checked));
     };
     let mut view = verify::plan_view(context, &checked, graph)?;
