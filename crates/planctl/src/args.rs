@@ -121,7 +121,7 @@ fn lay_out(command: clap::Command) -> clap::Command {
 }
 
 /// The arguments whose value may be empty.
-const MAY_BE_EMPTY: [&str; 3] = ["note", "text", "domain"];
+const MAY_BE_EMPTY: [&str; 5] = ["note", "text", "domain", "message", "explain"];
 
 /// Has an empty word be no name of anything, and a negative number be a value, which is then out of range.
 fn refuse_what_is_no_value(arg: clap::Arg) -> clap::Arg {

@@ -145,7 +145,7 @@ fn dashed_value(error: &clap::Error, root: &Command, typed: &[String]) -> Option
         |arg: &clap::Arg| arg.get_action().takes_values() && arg.get_long() == before.strip_prefix("--");
     let is_value = before.starts_with("--") && reached(root, typed).0.get_arguments().any(takes_value);
     let way = if is_value { format!("{before}={word}") } else { format!("-- {word}") };
-    Some(ContextValue::StyledStrs(vec![format!("to pass {word} as a value, use '{way}'").into()]))
+    Some(ContextValue::StyledStrs(vec![format!("a value that begins with a dash: {way}").into()]))
 }
 
 /// Returns an error about a number in words that a person knows; clap repeats those of the standard library.

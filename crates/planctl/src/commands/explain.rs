@@ -25,7 +25,7 @@ fn code_named(name: &str) -> Result<Code, Failure> {
         let help = near.map_or("the codes are listed by: planctl explain".to_owned(), |near| {
             format!("did you mean {near}?")
         });
-        Failure::not_found(format!("there is no code `{}`", show::safe(name))).help(help)
+        Failure::usage(format!("there is no code `{}`", show::safe(name))).help(help)
     })
 }
 

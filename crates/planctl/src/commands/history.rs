@@ -138,7 +138,9 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let Some(name) = step.or_else(holding) else {
         return Err(Failure::not_found(format!("{} has no steps", show::safe(&run.run))));
     };
-    let view = client.why(handle, name).await?;
+    let view = client.why(handle, name).await;
+    let view =
+        view.map_err(|failure| failure.or_list(format!("planctl status {}", show::shell_word(&run.run))))?;
     if is_json {
         show::print_json(&view)?;
         return Ok(Exit::Yes);
