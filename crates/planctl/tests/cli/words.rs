@@ -28,9 +28,23 @@ fn row_94_flags_that_exclude_each_other_are_both_named() {
 
 #[test]
 fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
-    let said = Fixture::new().planctl(&["plan", "show", "x.md", "--format", "sarif"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["plan", "show", "x.md", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, json"), "{said:?}");
+    for words in [
+        &["new", "--list", "--json"][..],
+        &["new", "x", "--json"],
+        &["help", "exit-codes", "--json"],
+        &["completions", "bash", "--json"],
+        &["man", "pages", "--json"],
+        &["trust", ".", "--json"],
+    ] {
+        let said = Said::from(fixture.command(words).output().unwrap());
+        assert!(said.code == 2 && said.out.is_empty(), "{words:?}: {said:?}");
+        assert!(said.err.contains("does not answer as json"), "{words:?}: {said:?}");
+    }
+    assert!(!fixture.path("plans").exists() && !fixture.path("pages").exists());
 }
 
 #[test]
