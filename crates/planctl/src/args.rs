@@ -128,7 +128,8 @@ fn refuse_what_is_no_value(arg: clap::Arg) -> clap::Arg {
     if !arg.get_action().takes_values() {
         return arg;
     }
-    let is_text = arg.get_value_parser().type_id() == TypeId::of::<String>();
+    let is_text =
+        arg.get_value_parser().type_id() == TypeId::of::<String>() && arg.get_possible_values().is_empty();
     let arg = arg.allow_negative_numbers(true);
     if is_text && !MAY_BE_EMPTY.contains(&arg.get_id().as_str()) {
         return arg.value_parser(NonEmptyStringValueParser::new());
