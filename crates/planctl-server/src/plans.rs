@@ -274,7 +274,9 @@ impl Services {
     /// and those of the store.
     pub async fn reject(&self, checked: &Checked, note: &str) -> Result<Decided, ServiceError> {
         let plan = self.store.plan_at(self.own_workspace()?, &checked.path).await?.ok_or_else(|| {
-            ServiceError::NotFound { what: format!("plan {}: it was never handed in", checked.path) }
+            ServiceError::NotFound {
+                what: format!("plan {}: it was never approved or run here", checked.path),
+            }
         })?;
         loop {
             let newest = self.store.newest_run_of(plan.id).await?;

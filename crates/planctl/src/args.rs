@@ -1,7 +1,9 @@
 //! The arguments: every command with its flags and its help, examples first.
 
+use std::any::TypeId;
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use planctl_config::Agent;
 
@@ -111,10 +113,28 @@ fn lay_out(command: clap::Command) -> clap::Command {
         Some(_) | None => command,
     };
     command
+        .mut_args(refuse_what_is_no_value)
         .help_template(LAYOUT)
         .after_help("Options of every command: planctl help options")
         .after_long_help("")
         .mut_subcommands(lay_out)
+}
+
+/// The arguments whose value may be empty.
+const MAY_BE_EMPTY: [&str; 5] = ["note", "text", "domain", "message", "explain"];
+
+/// Has an empty word be no name of anything, and a negative number be a value, which is then out of range.
+fn refuse_what_is_no_value(arg: clap::Arg) -> clap::Arg {
+    if !arg.get_action().takes_values() {
+        return arg;
+    }
+    let is_text =
+        arg.get_value_parser().type_id() == TypeId::of::<String>() && arg.get_possible_values().is_empty();
+    let arg = arg.allow_negative_numbers(true);
+    if is_text && !MAY_BE_EMPTY.contains(&arg.get_id().as_str()) {
+        return arg.value_parser(NonEmptyStringValueParser::new());
+    }
+    arg
 }
 
 /// The widest help.

@@ -237,9 +237,7 @@ pub fn check_failure(error: CheckError) -> Failure {
         CheckError::Unreadable { source: Unreadable::Missing, .. } => {
             Failure::not_found(message).next("planctl plan ls")
         }
-        CheckError::Unreadable { .. } => {
-            Failure::new(Exit::No, message).help("a plan is a text of at most 1 MiB")
-        }
+        CheckError::Unreadable { file, source } => plan_files::unreadable(&file, &source),
         CheckError::Probe(error) => probe_failure(&error, message),
         CheckError::Workspace { .. } | CheckError::Broken { .. } => Failure::new(Exit::Temporary, message),
     }

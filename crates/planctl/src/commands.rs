@@ -6,6 +6,7 @@ use crate::args::{self, Cli, Command, PlanCommand, RunArgs, RunCommand, RunVerb}
 use crate::completions;
 use crate::context::Context;
 use crate::failure::Answer;
+use crate::flags::Format;
 
 mod answer_prompt;
 mod approvals;
@@ -66,6 +67,12 @@ pub async fn run(cli: Cli) -> Answer {
     let mut context = Context::new(cli.global)?;
     context.note_invocation(|word| args::command().find_subcommand(word).is_some());
     context.set_leaves_unread(leaves_unread(&cli.command));
+    if matches!(
+        cli.command,
+        Command::Completions { .. } | Command::Man { .. } | Command::Trust { .. } | Command::Help { .. }
+    ) {
+        context.format(&[Format::Human])?;
+    }
     match cli.command {
         Command::Plan(command) => plan::run(&context, command).await,
         Command::Run(args) => plan::run_noun(&context, args).await,

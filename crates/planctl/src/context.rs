@@ -212,6 +212,11 @@ impl Context {
             .help(format!("it knows --format {}", names.join(", "))))
     }
 
+    /// Says whether a flag says how to answer.
+    pub fn names_format(&self) -> bool {
+        self.global.json || self.global.format.is_some()
+    }
+
     /// Says whether to answer with JSON, for commands that know human and JSON.
     pub fn is_json(&self) -> Result<bool, Failure> {
         Ok(self.format(&[Format::Human, Format::Json])? == Format::Json)

@@ -155,6 +155,13 @@ impl Failure {
         self
     }
 
+    /// Says which command lists what is there, where something is not found and nothing says more.
+    #[must_use]
+    pub fn or_list(self, command: impl Display) -> Failure {
+        let is_bare = self.exit == Exit::NotFound && self.help.is_none() && self.next.is_none();
+        if is_bare { self.next(command) } else { self }
+    }
+
     /// Says which command to type next.
     #[must_use]
     pub fn next(mut self, command: impl Display) -> Failure {

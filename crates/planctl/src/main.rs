@@ -76,7 +76,9 @@ fn main() -> ExitCode {
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == "hook") {
         secrecy::hide_process();
-        return commands::guide::hook();
+        if let Some(exit) = commands::guide::hook() {
+            return exit;
+        }
     }
     completions::answer();
     secrecy::hide_process();

@@ -1,11 +1,12 @@
 //! Finds the plans of a workspace, those of its library, and the one that a person names.
 
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use ignore::WalkBuilder;
 use ignore::types::TypesBuilder;
-use planctl_harness::read_plan;
+use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::library::entry_markdown;
 use planctl_lang::workflow::Language;
 use planctl_lang::{PlanTree, Source, did_you_mean, parse};
@@ -33,10 +34,33 @@ pub fn plan_file_named(context: &Context, name: &Path) -> Result<PathBuf, Failur
     }
     match lookup(context.workspace(), name)? {
         Some(file) => Ok(file),
-        // A folder says what it is when it is read.
-        None if name.exists() => Ok(name.to_owned()),
-        None => Err(missing(context, name)),
+        None => match std::fs::metadata(name).map_err(|error| error.kind()) {
+            Err(ErrorKind::NotFound | ErrorKind::NotADirectory) => Err(missing(context, name)),
+            // A folder says what it is when it is read, and so does what can't be read.
+            Ok(_) | Err(_) => Ok(name.to_owned()),
+        },
     }
+}
+
+/// Says why a file could not be read, and what to name instead.
+pub fn unreadable(file: &Path, error: &Unreadable) -> Failure {
+    let name = show::safe(&file.display().to_string());
+    let message = format!("could not read {name}: {error}");
+    if matches!(error, Unreadable::Missing) {
+        return Failure::not_found(message);
+    }
+    let failure = Failure::new(Exit::No, message);
+    match file_in(file) {
+        Some(one) => failure.help(format!("name files in it: {one}")),
+        None => failure,
+    }
+}
+
+/// Returns one of the files in a folder that may be plans, as a word of a command.
+fn file_in(folder: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let first = entries.filter(|path| has_ending(path)).min()?;
+    Some(show::file_word(&first))
 }
 
 /// Does the same where a run may be named, too: a plan takes precedence over a run that has its name. Nothing where no plan fits.
@@ -52,8 +76,16 @@ pub fn named_unless_run(context: &Context, name: &str) -> Result<Option<PathBuf>
 
 /// Says which plan may have been meant, where there is no run of a name either.
 pub fn or_near(context: &Context, name: &str, failure: Failure) -> Failure {
-    let is_unknown = failure.exit == Exit::NotFound && failure.help.is_none();
-    match nearest_plan(context, Path::new(name)).filter(|_| is_unknown) {
+    if failure.exit != Exit::NotFound || failure.help.is_some() {
+        return failure;
+    }
+    let message = failure.message.replacen("could not find run", "could not find plan or run", 1);
+    let failure = Failure { message, ..failure };
+    if let Some(one) = file_in(Path::new(name)) {
+        let name = show::safe(name);
+        return failure.help(format!("`{name}` is a directory; name files in it: {one}"));
+    }
+    match nearest_plan(context, Path::new(name)) {
         Some(near) => failure.help(format!("did you mean the plan {near}?")),
         None => failure,
     }

@@ -10,6 +10,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use planctl_lang::workflow::Language;
 
+use crate::show::shell_word;
+
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
 const HABITS: [(&str, &str); 60] = [
     ("validate", "planctl verify FILE"),
@@ -114,9 +116,7 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     for looks_alike in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
         error.remove(looks_alike);
     }
-    // The advice to pass a flag as a value: a name may begin with one dash, and hardly with two.
-    let is_name = text_of(error, ContextKind::InvalidArg).is_some_and(|flag| !flag.starts_with("--"));
-    let advice = error.remove(ContextKind::Suggested).filter(|_| is_name);
+    let advice = error.remove(ContextKind::Suggested).and_then(|_| dashed_value(error, root, typed));
     let tip = match (
         error.kind(),
         text_of(error, ContextKind::InvalidSubcommand),
@@ -132,6 +132,20 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     if let Some(tip) = tip.or(advice) {
         error.insert(ContextKind::Suggested, tip);
     }
+}
+
+/// Returns how a word is passed that begins with a dash and was taken for a flag: a value may begin with one, and hardly with
+/// two.
+fn dashed_value(error: &clap::Error, root: &Command, typed: &[String]) -> Option<ContextValue> {
+    let flag = text_of(error, ContextKind::InvalidArg).filter(|flag| !flag.starts_with("--"))?;
+    let at = typed.iter().position(|word| word.starts_with(&flag))?;
+    let word = shell_word(&typed[at]);
+    let before = at.checked_sub(1).map_or("", |before| &typed[before]);
+    let takes_value =
+        |arg: &clap::Arg| arg.get_action().takes_values() && arg.get_long() == before.strip_prefix("--");
+    let is_value = before.starts_with("--") && reached(root, typed).0.get_arguments().any(takes_value);
+    let way = if is_value { format!("{before}={word}") } else { format!("-- {word}") };
+    Some(ContextValue::StyledStrs(vec![format!("a value that begins with a dash: {way}").into()]))
 }
 
 /// Returns an error about a number in words that a person knows; clap repeats those of the standard library.
@@ -153,13 +167,17 @@ fn of_second_plan(error: &clap::Error, root: &Command, typed: &[String]) -> Opti
         false => ContextKind::InvalidArg,
     };
     let word = text_of(error, kind)?;
-    let is_plan = word.ends_with(".md") || Language::of(&word).is_some();
-    if word.starts_with('-') || !is_plan {
+    if word.starts_with('-') || !is_plan(&word) {
         return None;
     }
     let command = reached(root, typed).1.join(" ");
     let message = format!("one plan at a time: `planctl {command}` takes no second one, and '{word}' is one");
     Some(root.clone().error(error.kind(), message))
+}
+
+/// Says whether a word is the name of a plan's file.
+fn is_plan(word: &str) -> bool {
+    word.ends_with(".md") || Language::of(word).is_some()
 }
 
 fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
@@ -192,6 +210,12 @@ fn command_tip(root: &Command, typed: &[String], word: &str) -> Option<String> {
         known(format!("{noun} {word}").trim()).or_else(|| known(word).filter(|_| of_run_or_plan))
     {
         return Some(tip.to_owned());
+    }
+    if noun == "approvals" && word.parse::<u64>().is_ok() {
+        return Some(format!("planctl approvals show {word}"));
+    }
+    if noun.is_empty() && is_plan(word) {
+        return Some(format!("planctl run {}", shell_word(word)));
     }
     if let Some(tip) = command_elsewhere(root, word).filter(|_| !NEVER.contains(&word)) {
         return Some(tip);

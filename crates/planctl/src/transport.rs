@@ -29,6 +29,11 @@ impl Address {
                 Failure::usage(format!("could not use `{given}` as a daemon's address: {error}"))
             });
         }
+        if given.contains("://") && !given.starts_with("unix:") {
+            let given = without_password(given);
+            return Err(Failure::usage(format!("could not use `{given}` as a daemon's address"))
+                .help("a URL begins with http:// or https://, and a socket is a path"));
+        }
         let port = given.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
         if port.is_some() && !given.contains('/') {
             return Err(Failure::usage(format!("could not use `{given}` as a daemon's address"))

@@ -210,10 +210,13 @@ pub(super) async fn create_token(call: Call) -> Answer {
     }
     actor_of_person(name)?;
     if scope != TokenScope::Worker && !wanted.roles.is_empty() {
-        return Err(bad("`roles` are for the scope `worker`".to_owned()));
+        return Err(bad("`roles` (--role) are for the scope `worker`".to_owned()));
     }
     if wanted.seconds.is_some_and(|seconds| seconds == 0 || seconds > TOKEN_SECONDS_MAX) {
-        return Err(bad(format!("`seconds` is 1 to {TOKEN_SECONDS_MAX}")));
+        return Err(bad(format!(
+            "a token is valid for at most {} days: `seconds` is 1 to {TOKEN_SECONDS_MAX}",
+            TOKEN_SECONDS_MAX / 86_400
+        )));
     }
     refuse_roles(&wanted.roles)?;
     let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();

@@ -12,7 +12,7 @@ pub struct AtOnce {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub gates: Option<u16>,
     /// Also listen on this port, besides the socket in the state directory: 127.0.0.1:7420
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub listen: Option<std::net::SocketAddr>,
     /// Allow --listen an address that other machines can reach; put a TLS proxy in front, and let clients use its https:// address
     #[arg(long, requires = "listen")]
@@ -110,4 +110,8 @@ pub enum LogFormat {
     Human,
     /// One JSON object per line
     Json,
+}
+
+fn parse_address(text: &str) -> Result<std::net::SocketAddr, &'static str> {
+    text.parse().map_err(|_| "an address and a port are expected, such as 127.0.0.1:7420")
 }

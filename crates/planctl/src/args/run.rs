@@ -126,7 +126,7 @@ pub enum RunVerb {
         #[arg(short, long, conflicts_with_all = ["all", "salute", "traversal", "exit_code"])]
         watch: bool,
         /// Answer with the exit code: 0 done, 1 failed, 3 waiting for a human, 8 in progress, …
-        #[arg(long)]
+        #[arg(long, requires = "run")]
         exit_code: bool,
         /// Report size, activity, location, unit, time and equipment
         #[arg(long, requires = "run", conflicts_with = "all")]
@@ -153,7 +153,7 @@ pub enum RunVerb {
         #[arg(long)]
         step: Option<u32>,
         /// Only this attempt
-        #[arg(long)]
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
         attempt: Option<u16>,
         /// Only the contract's output
         #[arg(long)]
@@ -191,8 +191,8 @@ pub enum RunVerb {
         #[arg(long, value_name = "SEQ", default_value_t = 0)]
         since: u64,
         /// Only the newest events
-        #[arg(short = 'n', long, value_name = "EVENTS", conflicts_with_all = ["follow", "since"])]
-        tail: Option<usize>,
+        #[arg(short = 'n', long, value_name = "EVENTS", conflicts_with_all = ["follow", "since"], value_parser = clap::value_parser!(u16).range(1..=1000))]
+        tail: Option<u16>,
         /// The same as --tail 50
         #[arg(long, conflicts_with_all = ["follow", "since", "tail"])]
         recent: bool,

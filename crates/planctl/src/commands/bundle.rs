@@ -18,10 +18,9 @@ use crate::show;
 /// The most bytes of a line that are read: more than any that planctl writes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Says whether a bundle is meant and no run: a file that is there, with the ending of lines of JSON.
+/// Says whether a bundle is meant and no run: a name with the ending of lines of JSON.
 pub fn is_bundle(name: &str) -> bool {
-    let path = Path::new(name);
-    path.extension().is_some_and(|ending| ending == "jsonl") && path.is_file()
+    Path::new(name).extension().is_some_and(|ending| ending == "jsonl")
 }
 
 /// Writes the bundle of a run.
@@ -81,6 +80,9 @@ pub fn audit(context: &Context, file: &str) -> Answer {
             .help("a bundle is what `planctl export RUN --bundle FILE.jsonl` writes")
     };
     let is_json = context.is_json()?;
+    if !Path::new(file).exists() {
+        return Err(Failure::not_found(format!("could not read {name}: it does not exist")));
+    }
     let mut lines = BufReader::new(File::open(file).map_err(unread)?);
     let (mut reader, mut bytes, mut number) = (BundleReader::default(), Vec::new(), 0);
     loop {

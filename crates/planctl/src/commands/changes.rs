@@ -6,6 +6,7 @@ use planctl_api::wire::{PlanDiffView, RevisionView};
 use planctl_lang::{Change, Levels};
 
 use super::Context;
+use super::plan::show_command;
 use super::verify::short_digest;
 use crate::checking;
 use crate::client::Client;
@@ -29,7 +30,8 @@ pub async fn diff(context: &Context, file: &Path, between: &Between) -> Answer {
     let file = &plan_files::plan_file_named(context, file)?;
     let checked = checking::check(context, file, None, &Levels::default()).await?;
     let client = Client::open(context).await?;
-    let view = client.plan_diff(&checked, &between.since, between.until.as_deref()).await?;
+    let view = client.plan_diff(&checked, &between.since, between.until.as_deref()).await;
+    let view = view.map_err(|failure| failure.or_list(show_command(file)))?;
     if is_json {
         show::print_json(&view)?;
     } else if view.changed {

@@ -164,8 +164,11 @@ async fn backup(context: &Context, file: &Path, force: bool) -> Answer {
 
 async fn restore(context: &Context, file: &Path) -> Answer {
     let shown = show::safe(&file.display().to_string());
+    if !file.exists() {
+        return Err(Failure::not_found(format!("could not find {shown}")));
+    }
     if !file.is_file() {
-        return Err(Failure::new(Exit::NotFound, format!("could not find {shown}")));
+        return Err(Failure::usage(format!("{shown} is not a file that `planctl db backup` wrote")));
     }
     let database = reach(context).await?;
     database.prepare_restore().await.map_err(client::failure)?;

@@ -85,10 +85,7 @@ fn read_as(
     source: fn(String, Vec<u8>) -> Result<Source, Box<Unreadable>>,
 ) -> Result<Source, Failure> {
     let name = show::safe(&file.display().to_string());
-    let bytes = read_plan(file).map_err(|error| {
-        let exit = if file.exists() { Exit::No } else { Exit::NotFound };
-        Failure::new(exit, format!("could not read {name}: {error}"))
-    })?;
+    let bytes = read_plan(file).map_err(|error| plan_files::unreadable(file, &error))?;
     source(file.to_string_lossy().into_owned(), bytes).map_err(|unreadable| {
         Failure::new(
             Exit::No,

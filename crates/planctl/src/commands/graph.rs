@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_api::wire::{ParallelView, SideBySide};
 use planctl_engine::NodeId;
-use planctl_harness::{Unreadable, read_plan};
+use planctl_harness::read_plan;
 use planctl_lang::workflow::{self, Converted, Language, Stages, Workflow};
 use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source, Verification};
 use planctl_server::picture;
@@ -38,7 +38,8 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             parallel(context, &plan_files::plan_file_named(context, &file)?).await
         }
         GraphCommand::Render { what, entry, output } => {
-            let by_ending = output.as_deref().and_then(format_of_file);
+            let by_ending =
+                output.as_deref().map(|file| format_of_file(context, file)).transpose()?.flatten();
             let mut drawings = DRAWINGS;
             drawings.sort_by_key(|format| Some(*format) != by_ending);
             let format = context.format(&drawings)?;
@@ -151,13 +152,7 @@ impl Read {
             let (workflow, found) = workflow::of_plan(&checked.source, &tree);
             return Ok(Read { source: checked.source, workflows: vec![workflow], found, other_warnings: 0 });
         };
-        let bytes = read_plan(file).map_err(|unread| {
-            let message = format!("could not read {}: {unread}", show::safe(&name));
-            if matches!(unread, Unreadable::Missing) {
-                return Failure::not_found(message);
-            }
-            Failure::new(Exit::No, message).help("a graph is a text of at most 1 MiB")
-        })?;
+        let bytes = read_plan(file).map_err(|error| plan_files::unreadable(file, &error))?;
         let source = match Source::of_text(name.as_ref(), bytes) {
             Ok(source) => source,
             Err(unread) => {
@@ -276,16 +271,25 @@ fn write_drawing(context: &Context, source: Option<&Path>, output: &Path, text: 
     Ok(())
 }
 
-/// Returns the form that the name of a drawing's file stands for, where it ends in one.
-fn format_of_file(file: &Path) -> Option<Format> {
-    match file.extension()?.to_str()? {
-        "svg" => Some(Format::Svg),
-        "dot" | "gv" => Some(Format::Dot),
-        "mmd" | "mermaid" => Some(Format::Mermaid),
-        "md" => Some(Format::Markdown),
-        "json" => Some(Format::Json),
-        _ => None,
-    }
+/// Returns the form that the name of a drawing's file stands for, where it ends in one; of a picture that planctl can't draw,
+/// another form has to be named.
+fn format_of_file(context: &Context, file: &Path) -> Result<Option<Format>, Failure> {
+    let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    Ok(match ending.as_deref() {
+        Some("svg") => Some(Format::Svg),
+        Some("dot" | "gv") => Some(Format::Dot),
+        Some("mmd" | "mermaid") => Some(Format::Mermaid),
+        Some("md") => Some(Format::Markdown),
+        Some("json") => Some(Format::Json),
+        Some("png" | "pdf" | "jpg" | "jpeg" | "gif" | "webp") if !context.names_format() => {
+            let name = show::safe(&file.display().to_string());
+            return Err(Failure::usage(format!(
+                "could not draw {name}: planctl does not write such pictures"
+            ))
+            .help("name a file that ends with .svg, .dot, .mmd, .md or .json, or say --format"));
+        }
+        Some(_) | None => None,
+    })
 }
 
 /// Returns the language in which a plan is written in this form, where that is one; nothing in it is markdown.
@@ -355,21 +359,24 @@ fn select_graph<'r>(read: &'r Read, entry: Option<&str>) -> Result<&'r Workflow,
     let name = |workflow: &'r Workflow| workflow.name.as_ref().map_or("", |name| name.value.as_str());
     let names: Vec<&str> = read.workflows.iter().map(name).filter(|name| !name.is_empty()).collect();
     let path = show::file_word(Path::new(read.source.path()));
-    let listed = || show::safe(&names.join(", "));
+    let listed = || match names.as_slice() {
+        [] => "it has one graph: leave --entry out".to_owned(),
+        names => format!("it has: {}", show::safe(&names.join(", "))),
+    };
+    let is_read = |only: &Workflow| !only.nodes.is_empty() || read.errors() == 0;
     match (entry, read.workflows.as_slice()) {
-        (None, [only]) => Ok(only),
-        (None, []) => {
+        (None, [only]) if is_read(only) => Ok(only),
+        (None, [] | [_]) => {
             let why = read.found.iter().find(|found| found.is_error());
             let why = why.map_or_else(String::new, |why| format!(": {}", why.message));
             Err(Failure::new(Exit::No, format!("{path} has no graph that can be read{why}"))
                 .help(format!("planctl graph check {path} says where, and how it is written")))
         }
         (None, _) => Err(Failure::usage(format!("{path} has {} graphs", read.workflows.len()))
-            .help(format!("name one with --entry: {}", listed()))),
+            .help(format!("name one with --entry: {}", show::safe(&names.join(", "))))),
         (Some(wanted), workflows) => workflows.iter().find(|one| name(one) == wanted).ok_or_else(|| {
             let near = planctl_lang::did_you_mean(wanted, names.iter().copied());
-            let help = near
-                .map_or_else(|| format!("it has: {}", listed()), |near| format!("did you mean `{near}`?"));
+            let help = near.map_or_else(listed, |near| format!("did you mean `{near}`?"));
             Failure::not_found(format!("{path} has no graph `{}`", show::safe(wanted))).help(help)
         }),
     }

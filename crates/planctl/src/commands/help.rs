@@ -144,6 +144,15 @@ pub fn schema(context: &Context, name: Option<&str>) -> Answer {
 
 /// Trusts a directory's planctl.toml as it stands.
 pub fn trust(context: &Context, dir: &Path) -> Answer {
+    let shown = show::safe(&dir.display().to_string());
+    if dir.is_file() {
+        let folder = dir.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return Err(Failure::usage(format!("{shown} is a file, and a directory is trusted"))
+            .next(format!("planctl trust {}", show::file_word(folder))));
+    }
+    if !dir.exists() {
+        return Err(Failure::not_found(format!("could not find {shown}")));
+    }
     match planctl_config::trust(&context.state_dir()?, dir) {
         Ok(path) => {
             context.say(&format!("trusted: {}, until it changes", show::safe(&path.display().to_string())));

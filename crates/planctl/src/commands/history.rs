@@ -19,15 +19,15 @@ use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 use crate::stop::Stop;
 
 /// How many events `events --recent` prints (G-36).
-pub const RECENT: usize = 50;
+pub const RECENT: u16 = 50;
 
 /// Prints the newest events of a run.
-pub async fn newest(context: &Context, run: &str, count: usize) -> Answer {
+pub async fn newest(context: &Context, run: &str, count: u16) -> Answer {
     let printer = Printer::of(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let view = client.status(handle).await?;
-    printer.print(&client.newest_events(handle, count).await?, view.started_at.as_deref())?;
+    printer.print(&client.newest_events(handle, count.into()).await?, view.started_at.as_deref())?;
     view.worktree.as_ref().and_then(trouble_line).iter().for_each(|told| context.say(told));
     Ok(Exit::Yes)
 }
@@ -138,7 +138,9 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let Some(name) = step.or_else(holding) else {
         return Err(Failure::not_found(format!("{} has no steps", show::safe(&run.run))));
     };
-    let view = client.why(handle, name).await?;
+    let view = client.why(handle, name).await;
+    let view =
+        view.map_err(|failure| failure.or_list(format!("planctl status {}", show::shell_word(&run.run))))?;
     if is_json {
         show::print_json(&view)?;
         return Ok(Exit::Yes);

@@ -26,6 +26,18 @@ const WAIT_MOST: Duration = Duration::from_secs(30);
 
 /// Does what was typed.
 pub async fn run(context: &Context, command: ItemCommand) -> Answer {
+    let is_held = !matches!(command, ItemCommand::Claim { .. });
+    answer(context, command).await.map_err(|failure| {
+        if !is_held || failure.exit != Exit::Denied {
+            return failure;
+        }
+        Failure::new(Exit::Denied, "the daemon does not take the item's token").help(
+            "an item that was reported or lost is claimed anew: eval \"$(planctl item claim --role ROLE --shell)\"",
+        )
+    })
+}
+
+async fn answer(context: &Context, command: ItemCommand) -> Answer {
     match command {
         ItemCommand::Claim { roles, wait, no_wait, lease, prompt_file, shell, name } => {
             let lease_seconds = lease.map(|lease| lease.as_secs());
@@ -45,7 +57,7 @@ pub async fn run(context: &Context, command: ItemCommand) -> Answer {
         ItemCommand::Show(item) => show_item(context, &item).await,
         ItemCommand::Heartbeat { item, wait } => heartbeat(context, &item, wait.unwrap_or_default()).await,
         ItemCommand::Log { item, text } => {
-            let text = text.map_or_else(|| reports::text_of(Path::new("-")), Ok).map_err(unreadable)?;
+            let text = text.map_or_else(|| read_text(Path::new("-")), Ok)?;
             held(context, &item).await?.log(&text).await?;
             Ok(Exit::Yes)
         }
@@ -64,9 +76,9 @@ pub async fn run(context: &Context, command: ItemCommand) -> Answer {
             insert_step,
             used,
         } => {
-            let text = result.as_deref().map(reports::text_of).transpose().map_err(unreadable)?;
+            let text = result.as_deref().map(read_text).transpose()?;
             let text = text.unwrap_or_default();
-            let insert_step = insert_step.as_deref().map(reports::text_of).transpose().map_err(unreadable)?;
+            let insert_step = insert_step.as_deref().map(read_text).transpose()?;
             let call = CompleteCall {
                 text,
                 gave_up,
@@ -290,6 +302,8 @@ impl Used {
     }
 }
 
-fn unreadable(error: std::io::Error) -> Failure {
-    Failure::not_found(format!("could not read the text: {error}"))
+fn read_text(file: &Path) -> Result<String, Failure> {
+    reports::text_of(file).map_err(|error| {
+        Failure::not_found(format!("could not read {}: {error}", show::safe(&file.display().to_string())))
+    })
 }

@@ -32,7 +32,14 @@ pub struct Which {
 pub async fn logs(context: &Context, run: &str, which: Which) -> Answer {
     let (is_json, is_verbose) = (context.is_json()?, context.verbosity() > 0);
     let client = Client::open(context).await?;
-    let mut view = client.logs(client.find(run).await?, which.step, which.attempt).await?;
+    let view = client.logs(client.find(run).await?, which.step, which.attempt).await;
+    let mut view =
+        view.map_err(|failure| failure.or_list(format!("planctl status {}", show::shell_word(run))))?;
+    if let Some(attempt) = which.attempt.filter(|_| view.attempts.is_empty()) {
+        let run = show::safe(&view.run);
+        return Err(Failure::not_found(format!("could not find attempt {attempt} in {run}"))
+            .next(format!("planctl logs {}", show::shell_word(&view.run))));
+    }
     if which.contract {
         for attempt in &mut view.attempts {
             attempt.work = None;

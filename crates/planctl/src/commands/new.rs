@@ -11,12 +11,14 @@ use planctl_server::library::Origin;
 use super::{Context, expand, graph, library, write};
 use crate::args::Beginning;
 use crate::failure::{Answer, Exit, Failure};
+use crate::flags::Format;
 use crate::next;
 use crate::plan_files;
 use crate::show;
 
 /// Writes a plan that is not there yet.
 pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
+    context.format(&[Format::Human])?;
     if how.list || how.from.as_deref() == Some("list") {
         let mut rows: Vec<Vec<String>> = TEMPLATES
             .iter()

@@ -41,7 +41,8 @@ fn no_channels() -> &'static str {
 
 async fn test(context: &Context, channel: Option<String>) -> Answer {
     let is_json = context.is_json()?;
-    let ChannelTests { tests } = Client::open(context).await?.test_channels(channel).await?;
+    let tests = Client::open(context).await?.test_channels(channel).await;
+    let ChannelTests { tests } = tests.map_err(|failure| failure.or_list("planctl notify ls"))?;
     let exit = match &tests[..] {
         [] => Exit::Nothing,
         tests if tests.iter().all(|test| test.works) => Exit::Yes,

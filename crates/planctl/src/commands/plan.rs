@@ -143,8 +143,10 @@ async fn start(context: &Context, plan: RunPlan) -> Answer {
             .help("planctl plan ls lists the plans of this workspace"));
     };
     if dry_run {
+        let is_json = context.is_json()?;
         let file = plan_files::plan_file_named(context, &file)?;
-        let shown = show_plan(context, &file.to_string_lossy(), None).await?;
+        let checked = checking::check(context, &file, None, &planctl_lang::Levels::default()).await?;
+        let shown = show_checked(context, &checked, None, is_json).await?;
         context.say("nothing ran: --dry-run");
         return Ok(shown);
     }
@@ -215,13 +217,27 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
             client.plan_of_run(run).await?
         }
     };
+    show_checked(context, &checked, step, is_json).await
+}
+
+async fn show_checked(
+    context: &Context,
+    checked: &planctl_server::check::Checked,
+    step: Option<u32>,
+    is_json: bool,
+) -> Answer {
     let file = &checked.file;
     let Some(graph) = checked.verification.graph.as_ref() else {
-        show::print(&verify::findings(&checked, context.is_quiet()))?;
-        return Err(not_verified(file, &checked));
+        let findings = verify::findings(checked, context.is_quiet());
+        if is_json {
+            show::say(findings.trim_end())
+        } else {
+            show::print(&findings)?
+        }
+        return Err(not_verified(file, checked));
     };
-    let mut view = verify::plan_view(context, &checked, graph)?;
-    view.decided = decided_about(context, &checked).await;
+    let mut view = verify::plan_view(context, checked, graph)?;
+    view.decided = decided_about(context, checked).await;
     if let Some(number) = step
         && !view.steps.iter().any(|step| step.number == number)
     {
@@ -311,9 +327,15 @@ async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let checked = checking::check(context, file, None, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
-    let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
+    let decided = client.reject(&checked, note.unwrap_or("rejected")).await;
+    let decided = decided.map_err(|failure| failure.or_list(show_command(file)))?;
     print_recorded(context, &decided, is_json)?;
     Ok(Exit::Yes)
+}
+
+/// Returns the command that shows a plan, of which nothing is recorded.
+pub fn show_command(file: &Path) -> String {
+    format!("planctl show {}", show::file_word(file))
 }
 
 async fn pause(context: &Context, run: &str, note: Option<&str>) -> Answer {

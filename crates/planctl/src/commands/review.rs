@@ -37,9 +37,8 @@ async fn review_file(context: &Context, file: &Path, args: &ReviewArgs) -> Answe
     let role = &args.role;
     let manner = manner(context)?;
     let plan = check::plan_path(file, context.workspace());
-    if !context.workspace().join(&plan).is_file() {
-        return Err(Failure::not_found(format!("{} is not a file", show::safe(&file.display().to_string()))));
-    }
+    planctl_harness::read_plan(&context.workspace().join(&plan))
+        .map_err(|error| plan_files::unreadable(file, &error))?;
     if Path::new(&plan).is_absolute() {
         let name = show::safe(&file.display().to_string());
         return Err(Failure::usage(format!(

@@ -95,6 +95,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             let (run, isolation) = (styled(BOLD, &show::safe(&run)), isolation_words(context, tier)?);
             context.say(&format!("{verb} {run} · {}{isolation}", show::safe(title)));
             let view = client.status(handle).await?;
+            let unbegun = (is_taken_up && wish.again).then(|| not_over_words(&view));
+            context.say_findings(&unbegun.unwrap_or_default());
             let is_begun_by_this = !is_taken_up && !is_approved_here;
             if let Some(line) = approved_line(&view, is_begun_by_this.then(|| name(file))) {
                 context.say(&styled(CARE, &line));
@@ -230,7 +232,11 @@ pub async fn resume(
     let auto_answer = auto_answer.unwrap_or(before.auto_answer);
     let from = match begins {
         Begins::AtRegressed => recheck::first_regressed(context, &client, handle, &before).await?,
-        Begins::AtStep(step) => Some((step_number(&client, handle, &step).await?, None)),
+        Begins::AtStep(step) => {
+            let number = step_number(&client, handle, &step).await;
+            let list = format!("planctl status {}", shell_word(&before.run));
+            Some((number.map_err(|failure| failure.or_list(list))?, None))
+        }
         Begins::WhereItStands => None,
     };
     let mut stop = Stop::listen()?;
@@ -290,6 +296,12 @@ pub async fn until_stopped<T>(
         done = work => done.map(Ok),
         exit = stop.wait_for_signal() => Ok(Err(exit)),
     }
+}
+
+/// Says why a run goes on in place of a new one that was wanted.
+fn not_over_words(view: &RunView) -> String {
+    let cancel = next::commands_here(&format!("planctl cancel {}", shell_word(&view.run)));
+    format!("{} is not over, so no new run begins; to end it: {cancel}", show::safe(&view.run))
 }
 
 /// Says that a signal came before the work on a run.

@@ -80,7 +80,8 @@ async fn list(context: &Context) -> Answer {
 async fn print_topic(context: &Context, name: &str, since: u64, tail: Option<u64>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    let mut view = client.topic(name, since, AT_ONCE).await?;
+    let view = client.topic(name, since, AT_ONCE).await;
+    let mut view = view.map_err(|failure| failure.or_list("planctl topic ls"))?;
     if let Some(tail) = tail {
         let since = since.max(view.total.saturating_sub(tail));
         view = client.topic(name, since, AT_ONCE).await?;

@@ -156,6 +156,8 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
         ("run x.md -y", "--yes"),
         ("logs -n 5", "--tail N"),
         ("ls --watch", "planctl watch RUN"),
+        ("plans/p.md", "planctl run plans/p.md"),
+        ("approvals 17", "planctl approvals show 17"),
     ] {
         let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
         assert_eq!(said.code, 2, "planctl {typed}: {said:?}");

@@ -238,3 +238,92 @@ fn the_help_of_a_finding_is_typed_where_it_is_read() {
     let said = fixture.planctl(&["-C", "sub", "verify", "to do/many.md"]);
     assert!(said.out.contains("`planctl -C sub expand 'to do/many.md' --items FILE`"), "{}", said.out);
 }
+
+#[test]
+fn what_is_no_file_is_said_for_what_it_is_and_what_to_name() {
+    let fixture = checkout("plans/p.md");
+    std::os::unix::fs::symlink("loop.md", fixture.path("loop.md")).unwrap();
+    fixture.write("notes/a.md", "").write("bad.dot", "digraph {").write("other.jsonl", "");
+    for (words, code, told) in [
+        (
+            &["verify", "notes"][..],
+            1,
+            "could not read notes: it is a directory\nhelp: name files in it: notes/a.md",
+        ),
+        (&["fmt", "notes"], 1, "help: name files in it: notes/a.md"),
+        (&["expand", "notes"], 1, "help: name files in it: notes/a.md"),
+        (&["review", "notes", "--exec", "true"], 1, "help: name files in it: notes/a.md"),
+        (&["run", "-n", "notes"], 1, "help: name files in it: notes/a.md"),
+        (
+            &["show", "notes"],
+            4,
+            "could not find plan or run `notes`\nhelp: `notes` is a directory; name files in it: notes/a.md",
+        ),
+        (&["show", "nothing"], 4, "could not find plan or run `nothing`"),
+        (&["edit", "nothing"], 4, "could not find plan or run `nothing`"),
+        (&["graph", "render", "nothing"], 4, "could not find plan or run `nothing`"),
+        (&["fmt", "loop.md"], 1, "Too many levels of symbolic links"),
+        (&["show", "loop.md"], 1, "Too many levels of symbolic links"),
+        (&["audit", "nothing.jsonl"], 4, "could not read nothing.jsonl: it does not exist"),
+        (&["library", "import", "nothing.json"], 4, "could not read nothing.json: it does not exist"),
+        (&["library", "import", "nothing"], 4, "could not read nothing: it does not exist"),
+        (&["db", "restore", "notes"], 2, "notes is not a file"),
+        (&["trust", "planctl.toml"], 2, "next: planctl trust ."),
+        (&["trust", "nothing"], 4, "could not find nothing"),
+        (
+            &["item", "complete", "x", "--token", "y", "--result", "gone.txt"],
+            4,
+            "could not read gone.txt: No such file",
+        ),
+        (&["graph", "render", "bad.dot"], 1, "bad.dot has no graph that can be read: expected `}`"),
+        (
+            &["graph", "render", "plans/p.md", "-o", "p.png"],
+            2,
+            "help: name a file that ends with .svg, .dot, .mmd, .md or .json, or say --format",
+        ),
+        (&["graph", "render", "plans/p.md", "--entry", "x"], 4, "help: it has one graph: leave --entry out"),
+        (&["daemon", "start", "--listen", "localhost"], 2, "such as 127.0.0.1:7420"),
+        (&["--server", "ftp://x", "ls"], 2, "a URL begins with http:// or https://"),
+        (
+            &["token", "create", "worker", "--name", "a", "--expires", "99999d"],
+            2,
+            "valid for at most 3650 days",
+        ),
+        (&["token", "create", "read", "--name", "a", "--role", "b"], 2, "--role"),
+    ] {
+        let mut command = fixture.command(words);
+        if words[0] == "--server" {
+            command.env_remove("PLANCTL_DATABASE_URL");
+        }
+        let said = Said::from(command.output().unwrap());
+        assert!(said.code == code && said.err.contains(told), "{words:?}: {said:?}");
+    }
+    assert!(!fixture.path("p.png").exists());
+}
+
+#[test]
+fn what_is_not_found_in_a_run_or_by_its_name_leads_to_the_list_of_what_is_there() {
+    let fixture = checkout("plans/p.md");
+    assert_eq!(fixture.planctl(&["run", "p", "--approve"]).code, 0);
+    for (words, told) in [
+        (&["why", "9"][..], "could not find step 9 in p-1\nnext: planctl status p-1"),
+        (&["logs", "--step", "9"], "could not find step 9 in p-1\nnext: planctl status @last"),
+        (
+            &["logs", "--step", "1", "--attempt", "9"],
+            "could not find attempt 9 in p-1\nnext: planctl logs p-1",
+        ),
+        (&["topic", "show", "nothing"], "next: planctl topic ls"),
+        (&["notify", "test", "nothing"], "next: planctl notify ls"),
+        (&["diff", "plans/q.md"], "it was never approved or run here\nnext: planctl show plans/q.md"),
+        (&["reject", "plans/q.md"], "it was never approved or run here\nnext: planctl show plans/q.md"),
+    ] {
+        fixture.write("plans/q.md", &fixture.read("plans/p.md"));
+        let said = fixture.planctl(words);
+        assert!(said.code == 4 && said.err.contains(told), "{words:?}: {said:?}");
+    }
+    fixture.write("plans/q.md", &fixture.read("plans/p.md").replace("test -s done.txt", "test -e never"));
+    assert_eq!(fixture.planctl(&["run", "q", "--approve", "--no-wait"]).code, 3);
+    let said = fixture.planctl(&["run", "q", "--again", "--no-wait"]);
+    let told = "q-1 is not over, so no new run begins; to end it: planctl cancel q-1";
+    assert!(said.code == 3 && said.err.contains(told), "{said:?}");
+}

@@ -28,9 +28,23 @@ fn row_94_flags_that_exclude_each_other_are_both_named() {
 
 #[test]
 fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
-    let said = Fixture::new().planctl(&["plan", "show", "x.md", "--format", "sarif"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["plan", "show", "x.md", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, json"), "{said:?}");
+    for words in [
+        &["new", "--list", "--json"][..],
+        &["new", "x", "--json"],
+        &["help", "exit-codes", "--json"],
+        &["completions", "bash", "--json"],
+        &["man", "pages", "--json"],
+        &["trust", ".", "--json"],
+    ] {
+        let said = Said::from(fixture.command(words).output().unwrap());
+        assert!(said.code == 2 && said.out.is_empty(), "{words:?}: {said:?}");
+        assert!(said.err.contains("does not answer as json"), "{words:?}: {said:?}");
+    }
+    assert!(!fixture.path("plans").exists() && !fixture.path("pages").exists());
 }
 
 #[test]
@@ -258,5 +272,86 @@ fn what_is_not_there_is_not_found() {
         let said = fixture.planctl(words);
         assert_eq!(said.code, 4, "{words:?} {said:?}");
         assert!(said.err.starts_with("could not") || said.err.contains("\ncould not"), "{said:?}");
+    }
+}
+
+#[test]
+fn an_empty_word_names_nothing_and_no_worker() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+    for words in [
+        &["status", ""][..],
+        &["show", ""],
+        &["approve", ""],
+        &["approvals", "--run", ""],
+        &["topic", "post", "", "--note", "x"],
+        &["token", "revoke", ""],
+        &["worker", "pause", ""],
+        &["new", "q.md", "--owner", ""],
+        &["run", "p.md", "--approve", "--no-wait", "--exec", ""],
+        &["worker", "test", "--exec", ""],
+    ] {
+        let said = fixture.planctl(words);
+        assert!(said.code == 2 && said.err.contains("a value is required for"), "{words:?}: {said:?}");
+    }
+    let said = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--agent", "exec:"]);
+    assert!(said.code == 2 && said.err.contains("exec:COMMAND"), "{said:?}");
+    assert_eq!(fixture.planctl(&["approve", "p.md", "--note", ""]).code, 0, "a note may be empty");
+}
+
+#[test]
+fn a_word_that_begins_with_a_dash_is_a_number_or_is_told_how_it_is_passed() {
+    let fixture = Fixture::new();
+    for (words, flag) in [
+        (&["logs", "--attempt", "-1"][..], "'--attempt <ATTEMPT>'"),
+        (&["events", "-n", "-1"], "'--tail <EVENTS>'"),
+        (&["events", "-n", "0"], "'--tail <EVENTS>'"),
+        (&["approvals", "raise", "1", "--cost", "-1"], "'--cost <USD>'"),
+        (&["approvals", "show", "-1"], "'[ID]'"),
+    ] {
+        let said = fixture.planctl(words);
+        assert!(said.code == 2 && said.err.contains("invalid value") && said.err.contains(flag), "{said:?}");
+        assert!(!said.err.contains("tip:"), "{said:?}");
+    }
+    for (words, tip) in [
+        (&["new", "-x.md"][..], "a dash: -- -x.md\n"),
+        (&["topic", "post", "-a", "--note", "y"], "a dash: -- -a\n"),
+        (&["approve", "1", "--note", "-is read"], "a dash: --note='-is read'\n"),
+        (&["approve", "1", "--note", "-read"], "a dash: --note=-read\n"),
+    ] {
+        let said = fixture.planctl(words);
+        assert!(said.code == 2 && said.err.contains(tip), "{tip}: {said:?}");
+    }
+}
+
+#[test]
+fn a_hook_that_is_typed_wrong_and_its_help_are_answered() {
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["hook", "--help"]);
+    assert!(said.code == 0 && said.out.contains("planctl hook"), "{said:?}");
+    for (words, told) in [
+        (&["hook"][..], "<AGENT>"),
+        (&["hook", "claude"], "<EVENT>"),
+        (&["hook", "nobody", "stop"], "possible values"),
+        (&["hook", "claude", "stop", "now"], "unexpected argument 'now'"),
+    ] {
+        let said = fixture.planctl(words);
+        assert!(said.code == 2 && said.err.contains(told), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_of_a_run_needs_the_run() {
+    let said = Fixture::new().planctl(&["status", "--exit-code"]);
+    assert!(said.code == 2 && said.err.contains("<RUN>"), "{said:?}");
+}
+
+#[test]
+fn findings_never_stand_where_json_was_asked_for() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", "# Nothing\n");
+    for words in [&["show", "p.md", "--json"][..], &["run", "-n", "p.md", "--json"]] {
+        let said = fixture.planctl(words);
+        assert!(said.code == 1 && said.out.is_empty() && said.err.contains("P0"), "{words:?}: {said:?}");
     }
 }

@@ -4,6 +4,7 @@
 //! passes. A session in a workspace without a plan and without guards costs a look at one file.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,14 +40,13 @@ const OPENS_WITHIN: Duration = Duration::from_secs(10);
 /// How often a session is sent back in one turn before a person is asked. Claude Code ends a turn at the eighth time.
 const SENT_BACK_MAX: u32 = 6;
 
-/// Answers a hook; nothing here needs more than the words that were typed, so that a session without a plan costs little.
-pub fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(2).collect();
-    let [agent, event] = words.as_slice() else { return ExitCode::from(Exit::Usage.code()) };
-    let (Ok(agent), Ok(event)) = (SessionAgent::from_str(agent, false), SessionEvent::from_str(event, false))
-    else {
-        return ExitCode::from(Exit::Usage.code());
-    };
+/// Answers a hook, unless what was typed is none; nothing here needs more than these words, so that a session without a plan
+/// costs little.
+pub fn main() -> Option<ExitCode> {
+    let words: Vec<OsString> = std::env::args_os().skip(2).collect();
+    let [agent, event] = words.as_slice() else { return None };
+    let agent = SessionAgent::from_str(agent.to_str()?, false).ok()?;
+    let event = SessionEvent::from_str(event.to_str()?, false).ok()?;
     let (reply, hook) = match find(agent, event) {
         Ok((hook, guidance)) => (hook.handle(agent, event, &guidance), Some(hook)),
         Err(reply) => (reply, None),
@@ -57,7 +57,7 @@ pub fn main() -> ExitCode {
     if let Some(hook) = hook {
         hook.note_told();
     }
-    ExitCode::SUCCESS
+    Some(ExitCode::SUCCESS)
 }
 
 /// Does the same for the word `hook` where flags stand before it.

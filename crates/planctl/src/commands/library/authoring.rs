@@ -126,6 +126,7 @@ fn broken_file(library: &Library, id: &str) -> Option<PathBuf> {
 /// Takes a library of JSON over, as it is written.
 pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool) -> Answer {
     let name = show::safe(&file.display().to_string());
+    planctl_harness::read_plan(file).map_err(|error| plan_files::unreadable(file, &error))?;
     if Language::of(&file.to_string_lossy()) != Some(Language::Json) {
         return Err(Failure::usage(format!("{name} is not JSON"))
             .help("a plan in markdown becomes an entry by `domains` and `triggers` in its frontmatter"));
@@ -206,7 +207,7 @@ pub fn export(context: &Context, ids: &[String], output: Option<&Path>) -> Answe
         Some(output) => {
             write::create(output, &text)?;
             let name = show::safe(&output.display().to_string());
-            show::print(&format!("wrote {name}: {count} plans\n"))?;
+            show::print(&format!("wrote {name}: {}\n", show::counted(count, "plan")))?;
         }
     }
     say_troubles(&library);

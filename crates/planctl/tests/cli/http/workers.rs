@@ -475,6 +475,8 @@ fn a_script_claims_minds_and_completes_an_item() {
     let (item, token) = held.trim().split_once(' ').unwrap();
     let late = house.fixture.planctl(&["item", "heartbeat", item, "--token", token]);
     assert_eq!(late.code, 7, "the run is over: {late:?}");
+    let other = house.fixture.planctl(&["item", "heartbeat", item, "--token", "other"]);
+    assert!(other.code == 77 && other.err.contains("is claimed anew: eval"), "{other:?}");
     let nameless = house.fixture.planctl(&["item", "heartbeat"]);
     assert_eq!(nameless.code, 2, "{nameless:?}");
 }
