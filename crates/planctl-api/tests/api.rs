@@ -81,10 +81,9 @@ mod runs {
         for state in RunState::ALL {
             assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
         }
-        let words = ["pending", "ready", "working", "checking", "resting", "waiting"];
-        let states: Vec<StepState> =
-            words.iter().map(|word| serde_json::from_value(Value::from(*word)).unwrap()).collect();
-        assert!(states.iter().zip(words).all(|(state, word)| state.as_str() == word));
+        for word in ["pending", "ready", "working", "checking", "resting", "waiting"] {
+            assert!(serde_json::from_value::<StepState>(Value::from(word)).is_ok(), "{word}");
+        }
     }
 
     #[test]
