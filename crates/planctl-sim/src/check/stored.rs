@@ -1,5 +1,5 @@
-//! What a store writes as JSON reads back as it was. Code that reads and writes each type of the engine is half of what this crate
-//! costs to build, and the engine with deliberate bugs writes no other JSON: its simulator has no part of this.
+//! Values that a store writes as JSON read back as they were. Code that reads and writes each type of the engine is half of this
+//! crate's cost to build, and the engine with deliberate bugs writes no other JSON: its simulator has no part of this.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -368,16 +368,9 @@ impl Program {
     pub(super) fn reads(name: &str, rest: &[Word]) -> Option<&'static Reads> {
         let known = Program::named(name)?;
         let words: Vec<&str> = rest.iter().map(Word::text).collect();
-        let positional = known.read(rest).positional;
-        let verb =
-            positional.iter().map(|word| word.text()).find(|text| !text.starts_with('+')).unwrap_or_default();
-        let fits = |reads: &&Reads| {
-            reads.call.is_empty()
-                && (reads.verbs.is_empty() || reads.verbs.contains(&verb))
-                && (reads.with.is_empty() || reads.with.iter().any(|sign| has_sign(&words, sign)))
-                && !reads.without.iter().any(|sign| has_sign(&words, sign))
-        };
-        known.reads.iter().find(fits)
+        let mut texts = known.read(rest).positional.into_iter().map(Word::text);
+        let verb = texts.find(|text| !text.starts_with('+')).unwrap_or_default();
+        known.reads.iter().find(|reads| reads.fit(verb, &words))
     }
 
     /// Reads the words behind its name.

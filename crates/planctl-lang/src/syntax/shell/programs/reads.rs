@@ -4,6 +4,8 @@
 //! changed by an honest one either, unless the step says so. So sources are never protected here, and neither are lock files
 //! that tools write themselves; a file that is only read where it is there is protected only where it is there.
 
+use super::has_sign;
+
 /// The files that calls of a program read besides those that their words name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reads {
@@ -32,6 +34,16 @@ pub struct Reads {
     pub also: &'static str,
     /// Why just these.
     pub why: &'static str,
+}
+
+impl Reads {
+    /// Says whether this holds for a call with such words, of which one is the verb.
+    pub(super) fn fit(&self, verb: &str, words: &[&str]) -> bool {
+        self.call.is_empty()
+            && (self.verbs.is_empty() || self.verbs.contains(&verb))
+            && (self.with.is_empty() || self.with.iter().any(|sign| has_sign(words, sign)))
+            && !self.without.iter().any(|sign| has_sign(words, sign))
+    }
 }
 
 /// Why the settings of programs that look at sources are protected.
