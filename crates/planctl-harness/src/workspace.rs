@@ -5,10 +5,10 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, CWD, FlockOperation, StatxFlags, flock, statx};
 use rustix::io::retry_on_intr;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -281,9 +281,11 @@ pub fn create_plan(path: &Path, text: &[u8]) -> io::Result<bool> {
 /// Begins the draft of a plan: among git's own files where the plan is in a checkout, since `git add --all` fails where it finds an
 /// entry that is gone when it reads it; beside the plan where they can't be written or a file can't be moved from there.
 fn draft_for(folder: &Path, permissions: &Permissions) -> io::Result<NamedTempFile> {
-    let device = std::fs::metadata(folder)?.dev();
-    let is_beside = |git: &PathBuf| std::fs::metadata(git).is_ok_and(|found| found.dev() == device);
-    let git = git_top_level(folder).and_then(git_folder).filter(is_beside);
+    // A file is moved within one mount alone, also where another one is of the same device.
+    let mount =
+        |path: &Path| statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).map(|found| found.stx_mnt_id);
+    let own = mount(folder)?;
+    let git = git_top_level(folder).and_then(git_folder).filter(|git| mount(git) == Ok(own));
     match git.map(|git| draft_in(&git, permissions)) {
         Some(Ok(draft)) => Ok(draft),
         Some(Err(_)) | None => draft_in(folder, permissions),

@@ -34,6 +34,19 @@ fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
 }
 
 #[test]
+fn a_new_plan_is_written_also_where_git_s_own_folder_is_a_mount_of_its_own() {
+    let fixture = Fixture::new();
+    fixture.shell("git init -q .");
+    let apart = "unshare --map-root-user --mount bash -ec 'mount --bind .git .git;";
+    if fixture.shell(&format!("{apart}'")).code != 0 {
+        eprintln!("not tried: nothing can be mounted here");
+        return;
+    }
+    let said = fixture.shell(&format!("export -f planctl; {apart} planctl new plans/x.md'"));
+    assert!(said.code == 0 && fixture.path("plans/x.md").is_file(), "{said:?}");
+}
+
+#[test]
 fn a_new_plan_names_the_input_that_is_to_be_written_before_its_run() {
     let fixture = Fixture::new();
     for file in ["fix.md", "fix.dot"] {
