@@ -166,6 +166,7 @@ fn a_run_whose_only_worker_is_paused_says_how_it_is_resumed() {
     said(fixture, &["worker", "pause", "pod 7"]);
     one_step(fixture);
     said(fixture, &["run", "p.md", "--approve", "-d"]);
+    house.until("p-1", "running");
     let resume = "next: planctl worker resume 'pod 7'";
     let out = said(fixture, &["status", "p-1"]);
     assert!(
@@ -188,7 +189,8 @@ fn a_daemon_works_on_the_runs_whose_roles_it_serves() {
     let house = House::new();
     one_step(&house.fixture);
     said(&house.fixture, &["run", "p.md", "--approve", "-d", "--exec", FOREVER]);
-    assert_eq!(until(&house.fixture, &Value::from("daemon"))["state"], "running");
+    house.until("p-1", "running");
+    until(&house.fixture, &Value::from("daemon"));
     house.kill();
     until(&house.fixture, &Value::Null);
     assert!(said(&house.fixture, &["ls"]).contains("nobody works on it"));
