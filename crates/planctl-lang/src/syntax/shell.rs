@@ -309,7 +309,7 @@ pub(crate) fn handed_script(simple: &Simple) -> Option<(String, Span)> {
     Some((path, span))
 }
 
-/// Says whether a command runs a file by its path, or hands one to an interpreter.
+/// Says whether a command runs a file by its path, or gives one to an interpreter.
 fn is_run_by_path(words: &[Word]) -> bool {
     let name = words[0].text();
     let is_file = |word: &Word| !word.raw.starts_with('-');

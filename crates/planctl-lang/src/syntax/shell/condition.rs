@@ -1,6 +1,7 @@
 //! The expressions of `test`, `[` and `[[`, and their parts that are decided before they run.
 
-use super::{Command, Part, Simple, Word};
+use super::walk::last_simple;
+use super::{Part, Simple, Word};
 
 /// The most words of a `test` that are read; each joiner takes a call of its own.
 const WORDS_MAX: usize = 100;
@@ -78,9 +79,7 @@ impl Test {
 // `$(grep -c x f)`: a count is text, be it 0.
 fn always_prints(word: &Word) -> bool {
     let ([Part::Output(_)], [script]) = (word.parts.as_slice(), word.nested.as_slice()) else { return false };
-    let last = script.items.last().map(|item| item.rest.last().map_or(&item.first, |(_, last)| last));
-    let last = last.and_then(|pipeline| pipeline.commands.last()).and_then(Command::as_simple);
-    last.is_some_and(|simple| match simple.name() {
+    last_simple(script).is_some_and(|simple| match simple.name() {
         Some("wc") => true,
         Some("grep") => super::arguments(&simple.words).has('c', "count"),
         Some(_) | None => false,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::masked::{Lost, Masked, names, pipelines};
 use super::status::reads_lines;
-use super::walk::runs_input;
+use super::walk::{last_simple, runs_input};
 use super::{
     Call, Command, CompoundKind, Part, Script, Simple, Test, Trait, Word, all_commands, each, each_list,
     each_simple, is_run_by_path,
@@ -99,11 +99,9 @@ fn evaluated(test: &Test) -> Vec<&Word> {
 // Says whether a word is what code of the workspace prints.
 fn says(word: &Word) -> bool {
     word.nested.iter().any(|script| {
-        let last = script.items.last().map(|item| item.rest.last().map_or(&item.first, |(_, last)| last));
-        let last = last.and_then(|pipeline| pipeline.commands.last()).and_then(Command::as_simple);
         let mut runs = false;
         each_simple(script, &mut |simple| runs |= runs_code(simple));
-        runs && !last.and_then(Simple::name).is_some_and(|name| COUNT.contains(&name))
+        runs && !last_simple(script).and_then(Simple::name).is_some_and(|name| COUNT.contains(&name))
     })
 }
 

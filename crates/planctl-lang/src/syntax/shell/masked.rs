@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::status::{End, Judge, reads_lines};
+use super::walk::last_of;
 use super::{
     Call, Command, Compound, CompoundKind, Item, Join, Pipeline, Redirect, Script, Simple, Test, Trait, Word,
     wrapped_commands,
@@ -239,10 +240,6 @@ impl<'a> Walk<'a, '_> {
 
 pub(super) fn pipelines(item: &Item) -> impl Iterator<Item = &Pipeline> {
     std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline))
-}
-
-fn last_of(item: &Item) -> &Pipeline {
-    item.rest.last().map_or(&item.first, |(_, last)| last)
 }
 
 // Of `a && b`, `b` counts; where `b` only prepares or keeps something, `a` chose whether it is done.

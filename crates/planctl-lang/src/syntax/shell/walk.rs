@@ -97,11 +97,18 @@ fn of_words<'a>(words: impl Iterator<Item = &'a Word>, visit: &mut dyn FnMut(&'a
     }
 }
 
+pub(super) fn last_of(item: &Item) -> &Pipeline {
+    item.rest.last().map_or(&item.first, |(_, last)| last)
+}
+
+/// Returns the plain command with which a script ends.
+pub(super) fn last_simple(script: &Script) -> Option<&Simple> {
+    script.items.last().and_then(|item| last_of(item).commands.last()).and_then(Command::as_simple)
+}
+
 // Says whether a list ends with `exit 1`, `return 1` or `false`.
 pub(super) fn fails(script: &Script) -> bool {
-    script.items.last().is_some_and(|item| {
-        pipeline_fails(item.rest.last().map_or(&item.first, |(_, last)| last)) && !item.is_background
-    })
+    script.items.last().is_some_and(|item| pipeline_fails(last_of(item)) && !item.is_background)
 }
 
 pub(super) fn pipeline_fails(pipeline: &Pipeline) -> bool {
