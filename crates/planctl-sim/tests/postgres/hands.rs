@@ -73,7 +73,7 @@ impl Hand {
                 },
             };
             if !did {
-                // Time passes until something becomes due, or another pair of hands moves the run.
+                // Time passes until something becomes due, or somebody else moves the run.
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
         }

@@ -244,7 +244,7 @@ fn what_is_no_file_is_said_for_what_it_is_and_what_to_name() {
     let fixture = checkout("plans/p.md");
     std::os::unix::fs::symlink("loop.md", fixture.path("loop.md")).unwrap();
     fixture.write("notes/a.md", "").write("bad.dot", "digraph {").write("other.jsonl", "");
-    for (words, code, told) in [
+    for (words, code, expected) in [
         (
             &["verify", "notes"][..],
             1,
@@ -296,7 +296,7 @@ fn what_is_no_file_is_said_for_what_it_is_and_what_to_name() {
             command.env_remove("PLANCTL_DATABASE_URL");
         }
         let said = Said::from(command.output().unwrap());
-        assert!(said.code == code && said.err.contains(told), "{words:?}: {said:?}");
+        assert!(said.code == code && said.err.contains(expected), "{words:?}: {said:?}");
     }
     assert!(!fixture.path("p.png").exists());
 }
@@ -305,7 +305,7 @@ fn what_is_no_file_is_said_for_what_it_is_and_what_to_name() {
 fn what_is_not_found_in_a_run_or_by_its_name_leads_to_the_list_of_what_is_there() {
     let fixture = checkout("plans/p.md");
     assert_eq!(fixture.planctl(&["run", "p", "--approve"]).code, 0);
-    for (words, told) in [
+    for (words, expected) in [
         (&["why", "9"][..], "could not find step 9 in p-1\nnext: planctl status p-1"),
         (&["logs", "--step", "9"], "could not find step 9 in p-1\nnext: planctl status @last"),
         (
@@ -319,11 +319,11 @@ fn what_is_not_found_in_a_run_or_by_its_name_leads_to_the_list_of_what_is_there(
     ] {
         fixture.write("plans/q.md", &fixture.read("plans/p.md"));
         let said = fixture.planctl(words);
-        assert!(said.code == 4 && said.err.contains(told), "{words:?}: {said:?}");
+        assert!(said.code == 4 && said.err.contains(expected), "{words:?}: {said:?}");
     }
     fixture.write("plans/q.md", &fixture.read("plans/p.md").replace("test -s done.txt", "test -e never"));
     assert_eq!(fixture.planctl(&["run", "q", "--approve", "--no-wait"]).code, 3);
     let said = fixture.planctl(&["run", "q", "--again", "--no-wait"]);
-    let told = "q-1 is not over, so no new run begins; to end it: planctl cancel q-1";
-    assert!(said.code == 3 && said.err.contains(told), "{said:?}");
+    let expected = "q-1 is not over, so no new run begins; to end it: planctl cancel q-1";
+    assert!(said.code == 3 && said.err.contains(expected), "{said:?}");
 }

@@ -329,14 +329,14 @@ fn a_hook_that_is_typed_wrong_and_its_help_are_answered() {
     let fixture = Fixture::new();
     let said = fixture.planctl(&["hook", "--help"]);
     assert!(said.code == 0 && said.out.contains("planctl hook"), "{said:?}");
-    for (words, told) in [
+    for (words, expected) in [
         (&["hook"][..], "<AGENT>"),
         (&["hook", "claude"], "<EVENT>"),
         (&["hook", "nobody", "stop"], "possible values"),
         (&["hook", "claude", "stop", "now"], "unexpected argument 'now'"),
     ] {
         let said = fixture.planctl(words);
-        assert!(said.code == 2 && said.err.contains(told), "{words:?}: {said:?}");
+        assert!(said.code == 2 && said.err.contains(expected), "{words:?}: {said:?}");
     }
 }
 
