@@ -27,7 +27,7 @@ use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 use crate::protect::{
-    Baseline, Comparing, Comparison, Exchanged, Exchanges, Stability, Steady, TRACKED_FILES_MAX, Written,
+    Baseline, Comparing, Comparison, Exchanged, Guarded, Stability, TRACKED_FILES_MAX, Written,
 };
 use crate::scratch::create_folder;
 use crate::spawn::{Spawner, Stage};
@@ -45,6 +45,9 @@ const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 const OUTPUTS_FOLDER: &str = "outputs";
 /// The folder of a contract's private one for the reports of its tests.
 const REPORTS_FOLDER: &str = "reports";
+/// The next contract removes what one left in its folder that took less than this: it is little, and to hand it to another thread
+/// costs more.
+const BRIEF: Duration = Duration::from_millis(20);
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 /// How much of each end of a call's output is kept: later steps may read all of it.
@@ -269,27 +272,26 @@ impl ContractRunner {
         }
         let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
-            let command = self.command(contract, &folder, baseline);
-            let exchanges = folder.git().filter(|_| !self.is_trial).map(Exchanges::begin).transpose();
-            io::Result::Ok((folder, command, exchanges))
+            io::Result::Ok((self.command(contract, &folder, baseline), folder))
         });
-        let (folder, command, exchanges) = match prepared {
-            Ok((folder, command, Ok(exchanges))) => (folder, command, exchanges),
-            Ok((_, _, Err(what))) => return inconclusive_gate(Inconclusive::ToolMissing { what }),
+        let (command, folder) = match prepared {
+            Ok((Some(command), folder)) => (command, folder),
+            Ok((None, _)) => return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() }),
             Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
         };
-        let Some(command) = command else {
-            return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() });
+        let guarded = match self.begin_to_guard(&folder).await {
+            Ok(guarded) => guarded,
+            Err(what) => return inconclusive_gate(Inconclusive::ToolMissing { what }),
         };
-        let steady = self.begin_steady().await;
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
         evidence.tests = count_tests(contract, &folder, &finished).await;
-        let exchanged = Exchanged::by(exchanges).await;
+        let guarded = guarded.finish().await;
         self.put_away(folder, &finished);
-        let mut finished = match finished {
-            Ok(finished) => finished,
-            Err(error) => return inconclusive_gate(spawn_failure("a process", &error).await),
+        let (mut finished, (exchanged, unsteady)) = match (finished, guarded) {
+            (Ok(finished), Ok(guarded)) => (finished, guarded),
+            (Err(error), _) => return inconclusive_gate(spawn_failure("a process", &error).await),
+            (Ok(_), Err(what)) => return inconclusive_gate(Inconclusive::ToolMissing { what }),
         };
         for masks in std::iter::once(&self.masks).chain(self.program.as_ref().map(|(_, masks)| masks)) {
             masks.mask_captured(&mut finished.stdout);
@@ -313,12 +315,8 @@ impl ContractRunner {
             return Gate { made, ..inconclusive_gate(inconclusive) };
         }
         let mut written = Written::new();
-        if let Some(steady) = steady
-            && evidence.tampered.is_empty()
-            // One that ran out of time says nothing that a mixture could have changed to a pass, and repeating it takes long.
-            && evidence.ending != Ending::TimedOut
-            && let Ok(unsteady) = tokio::task::spawn_blocking(move || steady.finish()).await
-        {
+        // One that ran out of time says nothing that a mixture could have changed to a pass, and repeating it takes long.
+        if evidence.tampered.is_empty() && evidence.ending != Ending::TimedOut {
             written = unsteady.written;
             if let Some(what) = unsteady.what {
                 return Gate { made, written, ..inconclusive_gate(Inconclusive::Unstable { what }) };
@@ -390,15 +388,14 @@ impl ContractRunner {
 
     /// Lets the next contract use a private folder, where nothing of this one is alive.
     fn put_away(&self, folder: GateFolder, finished: &io::Result<Finished>) {
-        let is_nothing_alive = finished
-            .as_ref()
-            .is_ok_and(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
-        let setting = self.setting.clone();
+        let ended = finished.as_ref().ok();
+        let ended = ended.filter(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
+        if ended.is_some_and(|finished| finished.duration < BRIEF) {
+            return folder.release_as_it_is(&self.setting);
+        }
+        let (setting, is_over) = (self.setting.clone(), ended.is_some());
         // Nobody waits until what the contract left there is removed.
-        tokio::task::spawn_blocking(move || match is_nothing_alive {
-            true => folder.release(&setting),
-            false => drop(folder),
-        });
+        tokio::task::spawn_blocking(move || if is_over { folder.release(&setting) } else { drop(folder) });
     }
 
     /// Says why nobody can rely on what git said to a contract; `None` where one can.
@@ -418,18 +415,21 @@ impl ContractRunner {
         exchanged.describe(contract, evidence).map(|what| Inconclusive::Unstable { what })
     }
 
-    /// Looks at the files that must stay as they are; `None` where there are none.
-    async fn begin_steady(&self) -> Option<Steady> {
-        if !self.stability.tracked && self.stability.subscribed.is_empty() {
-            return None;
-        }
-        let committed = match self.stability.tracked {
+    /// Begins to guard what must stay as it is while the contract runs: the files by which its git goes, and the workspace's own.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing for that.
+    async fn begin_to_guard(&self, folder: &GateFolder) -> Result<Guarded, String> {
+        let git = folder.git().filter(|_| !self.is_trial).cloned();
+        let tracked = self.stability.tracked && folder.is_of_checkout();
+        let stability = Some(self.stability.clone());
+        let stability = stability.filter(|stability| tracked || !stability.subscribed.is_empty());
+        let committed = match tracked {
             true => self.committed.below(&self.spawner, &self.workspace, TRACKED_FILES_MAX + 1).await,
             false => Arc::default(),
         };
-        let (stability, workspace) = (self.stability.clone(), self.workspace.clone());
-        let begin = move || Steady::begin(stability, &committed, &workspace);
-        tokio::task::spawn_blocking(begin).await.ok().flatten()
+        Guarded::begin(git, stability, committed, &self.workspace).await
     }
 
     /// Says which limit ended a contract. A file that grows past its limit ends who writes it by SIGXFSZ, which a shell

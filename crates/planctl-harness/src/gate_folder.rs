@@ -147,6 +147,7 @@ pub(crate) struct GateFolder {
     content: FolderContent,
     variables: Vec<(OsString, OsString)>,
     git: Option<GitFiles>,
+    is_of_checkout: bool,
 }
 
 impl GateFolder {
@@ -197,6 +198,7 @@ impl GateFolder {
             content.link("home/.cache/go-build", kept);
         }
         let found = GitFolders::find(workspace);
+        let is_of_checkout = found.is_some();
         let trusted: Vec<&Path> = found.iter().map(|(_, top)| top.as_path()).collect();
         let mut variables: Vec<(OsString, OsString)> =
             add_user_settings(&mut content, folder.path(), spawner.user_settings(), &trusted).into();
@@ -230,7 +232,7 @@ impl GateFolder {
             }
             _ => None,
         };
-        Ok(GateFolder { folder, content, variables, git })
+        Ok(GateFolder { folder, content, variables, git, is_of_checkout })
     }
 
     fn restore(&self, old: OldFiles) -> io::Result<()> {
@@ -241,8 +243,13 @@ impl GateFolder {
     pub(crate) fn release(self, setting: &GateSetting) {
         // One that can't be restored goes here, with everything in it.
         if self.restore(OldFiles::Keep).is_ok() {
-            setting.idle().push(self.folder);
+            self.release_as_it_is(setting);
         }
+    }
+
+    /// Keeps the folder for the next contract, which removes what this one left there; nothing of this one may be alive.
+    pub(crate) fn release_as_it_is(self, setting: &GateSetting) {
+        setting.idle().push(self.folder);
     }
 
     /// Returns where it is.
@@ -258,6 +265,11 @@ impl GateFolder {
     /// Returns the git that the contract finds; `None` where the workspace lies in no checkout.
     pub(crate) fn git(&self) -> Option<&GitFiles> {
         self.git.as_ref()
+    }
+
+    /// Says whether the workspace lies in a checkout.
+    pub(crate) fn is_of_checkout(&self) -> bool {
+        self.is_of_checkout
     }
 
     /// Returns the lock that everything which uses the folder has to hold.

@@ -3,10 +3,11 @@
 //! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
 //! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
 //! `exchanges` notices the same of what a contract's git reads. `stability` looks at the files that nobody protects, but that
-//! nobody may change while a contract runs. All three hear of events by `notifications`.
+//! nobody may change while a contract runs; `guarded` does both of these around a contract. All hear of events by `notifications`.
 
 mod comparing;
 mod exchanges;
+mod guarded;
 mod notifications;
 mod stability;
 mod survey;
@@ -26,10 +27,10 @@ use crate::excerpt::Output;
 
 pub(crate) use comparing::Comparing;
 pub use comparing::{put_entry, read_entry};
-pub(crate) use exchanges::{Exchanged, Exchanges};
+pub(crate) use exchanges::Exchanged;
+pub(crate) use guarded::Guarded;
+pub(crate) use stability::TRACKED_FILES_MAX;
 pub use stability::{ContractWrite, Stability, Written};
-pub(crate) use stability::{Steady, TRACKED_FILES_MAX};
-
 pub(crate) use survey::{bytes_of_name, name_of};
 
 use survey::Survey;

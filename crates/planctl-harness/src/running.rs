@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::pin;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -307,7 +309,7 @@ impl Run<'_> {
         cancel: impl Future<Output = ()>,
     ) -> io::Result<Option<Report>> {
         let mut cancel = pin!(cancel);
-        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut buffer = Vec::with_capacity(CHUNK_BYTES);
         let started = Instant::now();
         let never = started + NEVER;
         // A configured time may be longer than `Instant` can add.
@@ -395,15 +397,16 @@ impl Run<'_> {
         &mut self,
         stream: Stream,
         receiver: &mut Option<pipe::Receiver>,
-        buffer: &mut [u8],
+        buffer: &mut Vec<u8>,
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
     ) {
         let Some(open) = receiver else { return };
-        match open.try_read(buffer) {
+        buffer.clear();
+        match open.try_read_buf(buffer) {
             Ok(0) => *receiver = None,
-            Ok(count) => {
-                self.keep(stream, &buffer[..count]);
-                watch(stream, &buffer[..count]);
+            Ok(_) => {
+                self.keep(stream, buffer);
+                watch(stream, buffer);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => *receiver = None,
@@ -423,24 +426,22 @@ impl Run<'_> {
 
     /// Reads the rest of the pipes without waiting: processes that inherited them are dead or not ours (PROMISES 3.2, 4).
     fn drain(&mut self, streams: &mut Streams<'_>, watch: &mut (dyn FnMut(Stream, &[u8]) + Send)) {
-        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut buffer = Vec::with_capacity(CHUNK_BYTES);
         let most = self.printed() + DRAIN_BYTES_MAX;
         for (stream, receiver) in
             [(Stream::Stdout, streams.stdout.take()), (Stream::Stderr, streams.stderr.take())]
         {
             let Some(receiver) = receiver else { continue };
-            let mut pipe = match receiver.into_nonblocking_fd() {
-                Ok(descriptor) => std::fs::File::from(descriptor),
-                Err(_) => continue,
-            };
+            let Ok(pipe) = receiver.into_nonblocking_fd() else { continue };
             while self.printed() < most {
-                match io::Read::read(&mut pipe, &mut buffer) {
+                buffer.clear();
+                match rustix::io::read(&pipe, spare_capacity(&mut buffer)) {
                     Ok(0) => break,
-                    Ok(count) => {
-                        self.keep(stream, &buffer[..count]);
-                        watch(stream, &buffer[..count]);
+                    Ok(_) => {
+                        self.keep(stream, &buffer);
+                        watch(stream, &buffer);
                     }
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(Errno::INTR) => {}
                     // Empty, though somebody still has it open.
                     Err(_) => break,
                 }

@@ -200,11 +200,16 @@ impl PlanFileLock {
 
 /// Opens the file by which a path is locked within one state directory.
 fn lock_file(folder: &Path, path: &Path) -> io::Result<File> {
-    std::fs::create_dir_all(folder)?;
     let digest = digest_of(path.as_os_str().as_encoded_bytes());
     let name = digest.as_str().trim_start_matches("sha256:");
     let path = folder.join(format!("{name}.lock"));
-    File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
+    let open = || File::options().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder).and_then(|()| open())
+        }
+        opened => opened,
+    }
 }
 
 /// Locks a file without waiting; `None` when somebody else has it.

@@ -53,7 +53,9 @@ fn main() {
     let place = std::env::temp_dir().join(format!("planctl-bench-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(measure(&place, &parts));
+    // In a task, as planctl's own loops are: the thread that waits for all of them is woken by way of another one.
+    let measuring = measure(place.clone(), parts);
+    runtime.block_on(async { tokio::spawn(measuring).await.unwrap() });
     std::fs::remove_dir_all(&place).unwrap();
 }
 
@@ -64,6 +66,8 @@ enum Part {
     Daemon,
     /// One step at a time.
     Lone,
+    /// One step at a time in checkouts of git.
+    Checkouts,
     /// Many runs at once.
     Many,
     /// Many steps by many runs.
@@ -77,13 +81,22 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Part; 7] =
-        [Part::Daemon, Part::Lone, Part::Many, Part::Sustained, Part::Tiers, Part::Flood, Part::Aged];
+    const ALL: [Part; 8] = [
+        Part::Daemon,
+        Part::Lone,
+        Part::Checkouts,
+        Part::Many,
+        Part::Sustained,
+        Part::Tiers,
+        Part::Flood,
+        Part::Aged,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Part::Daemon => "daemon",
             Part::Lone => "lone",
+            Part::Checkouts => "checkouts",
             Part::Many => "many",
             Part::Sustained => "sustained",
             Part::Aged => "aged",
@@ -106,7 +119,7 @@ enum Work {
     },
 }
 
-async fn measure(place: &Path, parts: &[Part]) {
+async fn measure(place: PathBuf, parts: Vec<Part>) {
     let workspace = place.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
     let options = ServerNodeOptions {
@@ -125,7 +138,7 @@ async fn measure(place: &Path, parts: &[Part]) {
     let server_node = ServerNode::open(options).await.unwrap();
     println!("{}", server_node.database_line());
     println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
-    let bench = Bench { server_node, place: place.to_owned(), tier: Tier::SameUser };
+    let bench = Bench { server_node, place, tier: Tier::SameUser, is_checkout: false };
     bench.measure_floor().await;
     for part in parts {
         match part {
@@ -135,6 +148,12 @@ async fn measure(place: &Path, parts: &[Part]) {
                     bench.one_at_a_time("", steps, runs, Work::Nothing).await;
                 }
                 bench.one_at_a_time("", 10, 30, Work::SpawnTrue).await;
+            }
+            Part::Checkouts => {
+                let checkouts = Bench { is_checkout: true, ..bench.clone() };
+                for (steps, runs) in [(10, 60), (1000, 1)] {
+                    checkouts.one_at_a_time(", checkout of 200 files", steps, runs, Work::Nothing).await;
+                }
             }
             Part::Many => {
                 // The first use of a statement on each connection is planned; a process that has run for a while is past that.
@@ -157,11 +176,14 @@ async fn measure(place: &Path, parts: &[Part]) {
     println!("memory of this process at its largest: {} MB", memory_high_water_kib() / 1024);
 }
 
+#[derive(Clone)]
 struct Bench {
     server_node: ServerNode,
     place: PathBuf,
     /// The isolation of the contracts.
     tier: Tier,
+    /// Says that workspaces are checkouts of git.
+    is_checkout: bool,
 }
 
 /// The times of the steps of some runs, and of the floor between them.
@@ -173,7 +195,7 @@ struct Spans {
 
 impl Bench {
     fn at(&self, tier: Tier) -> Bench {
-        Bench { server_node: self.server_node.clone(), place: self.place.clone(), tier }
+        Bench { tier, ..self.clone() }
     }
 
     /// Measures each tier that the host offers; they take turns, so that all see the same machine.
@@ -356,6 +378,9 @@ impl Bench {
         let store = self.server_node.store();
         let folder = self.place.join(name);
         std::fs::create_dir_all(&folder).unwrap();
+        if self.is_checkout {
+            make_checkout(&folder);
+        }
         let host = planctl_harness::host_id();
         let workspace = store.workspace(host, &folder.to_string_lossy()).await.unwrap();
         let source = Source::new("plan.md", plan(steps));
@@ -450,6 +475,14 @@ async fn bash() {
         .await
         .unwrap();
     assert!(output.status.success());
+}
+
+/// Makes a folder a checkout with 200 committed files in ten folders.
+fn make_checkout(folder: &Path) {
+    let script = "for number in {1..200}; do mkdir -p src/$((number % 10)); echo $number > src/$((number % 10))/$number.rs; done
+        git init -q . && git add -A && git -c user.name=bench -c user.email=bench@example.org commit -qm all";
+    let made = std::process::Command::new("bash").args(["-c", script]).current_dir(folder).status().unwrap();
+    assert!(made.success());
 }
 
 fn plan(steps: u32) -> String {

@@ -34,7 +34,7 @@ const SETTINGS: &str = "git";
 const SCRIPT: &str = include_str!("front.sh");
 
 /// A contract's git, and what it reads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GitFiles {
     /// The folder of programs that come before all others on the `PATH`.
     pub(crate) bin: PathBuf,

@@ -144,8 +144,12 @@ fn open_without_links(root: &Root, folder: &Path) -> Result<File, rustix::io::Er
     root.resolve(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, resolve)
 }
 
-/// Reads the files off the runtime's threads.
-async fn blocking<T: Send + 'static>(
+/// Does work with files off the runtime's threads.
+///
+/// # Errors
+///
+/// Those of the work, and a panic of it.
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     match tokio::task::spawn_blocking(work).await {

@@ -104,7 +104,7 @@ impl Exchanges {
     }
 
     /// Says what happened since.
-    fn finish(self) -> Exchanged {
+    pub(crate) fn finish(self) -> Exchanged {
         let Exchanges { watch, bin, settings } = self;
         let mut found = Exchanged::default();
         let mut seen: BTreeMap<PathBuf, Vec<ReadFlags>> = BTreeMap::new();
@@ -182,12 +182,6 @@ fn is_of_git(path: &Path, seen: &[ReadFlags]) -> bool {
 }
 
 impl Exchanged {
-    /// Returns what happened by the end of a contract; nothing where nobody watched.
-    pub(crate) async fn by(exchanges: Option<Exchanges>) -> Exchanged {
-        let Some(exchanges) = exchanges else { return Exchanged::default() };
-        tokio::task::spawn_blocking(move || exchanges.finish()).await.unwrap_or_default()
-    }
-
     /// Says why the contract's exit code proves nothing; `None` where it does.
     pub(crate) fn describe(&self, contract: &Contract, evidence: &Evidence) -> Option<String> {
         // One that fails passes nothing.

@@ -28,6 +28,8 @@ pub(crate) struct Watch {
     events: Result<Listener, Errno>,
     /// By watch: the entry itself, or names in a folder with the entries below each.
     targets: BTreeMap<i32, Target>,
+    /// The watch of each folder of names, and for which events: most folders have many names.
+    folders: BTreeMap<OsString, (i32, WatchFlags)>,
     patterns: Vec<Pattern>,
 }
 
@@ -65,7 +67,7 @@ impl Watch {
     /// Watches nothing yet.
     pub(super) fn new() -> Watch {
         let events = Listener::begin();
-        Watch { events, targets: BTreeMap::new(), patterns: Vec::new() }
+        Watch { events, targets: BTreeMap::new(), folders: BTreeMap::new(), patterns: Vec::new() }
     }
 
     /// Begins to watch for entries that would decide the contract and that a survey did not find (sec-42): of one that comes
@@ -107,8 +109,13 @@ impl Watch {
     }
 
     fn target(&mut self, path: &Path, flags: WatchFlags) -> Option<&mut Target> {
+        let number = self.watch_if_there(path, flags)?;
+        Some(self.targets.entry(number).or_default())
+    }
+
+    fn watch_if_there(&mut self, path: &Path, flags: WatchFlags) -> Option<i32> {
         match self.watch(path, flags) {
-            Ok(number) => Some(self.targets.entry(number).or_default()),
+            Ok(number) => Some(number),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
             Err(error) => {
                 // A watch with gaps is none.
@@ -157,9 +164,16 @@ impl Watch {
 
     /// Begins to watch for events at a name in a folder, which belong to an entry.
     fn add_name(&mut self, folder: &Path, name: &OsStr, events: WatchFlags, entry: impl FnOnce() -> String) {
-        if let Some(target) = self.target(folder, events) {
-            target.names.entry(name.to_owned()).or_insert_with(entry);
-        }
+        let known = self.folders.get(folder.as_os_str()).filter(|(_, watched)| watched.contains(events));
+        let number = match known {
+            Some((number, _)) => *number,
+            None => {
+                let Some(number) = self.watch_if_there(folder, events) else { return };
+                self.folders.insert(folder.into(), (number, events));
+                number
+            }
+        };
+        self.targets.entry(number).or_default().names.entry(name.to_owned()).or_insert_with(entry);
     }
 
     /// Refuses to go on where the system has no room for these watches.
