@@ -359,6 +359,18 @@ impl ServerNode {
         self.inner.daemon.get().copied()
     }
 
+    /// Refuses to go on where the state directory is not where it was.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::StateDirGone`].
+    pub(crate) fn check_state_dir(&self) -> Result<(), ServiceError> {
+        match self.process()?.instance.is_in_place() {
+            true => Ok(()),
+            false => Err(ServiceError::StateDirGone { state_dir: self.state_dir().to_owned() }),
+        }
+    }
+
     /// Lets every view know that this process works on a run.
     pub(crate) fn mark_worked_on(&self, run: RunId) -> Result<(), ServiceError> {
         let wrong = ServiceError::io("say which run this process works on");

@@ -60,7 +60,8 @@ impl ServerNode {
     ///
     /// # Errors
     ///
-    /// Those of the store once its deadline has passed, and those of the helper for child processes.
+    /// Those of the store once its deadline has passed, those of the helper for child processes, and
+    /// [`ServiceError::StateDirGone`].
     pub async fn run_loop(
         &self,
         run: RunId,
@@ -106,8 +107,8 @@ impl ServerNode {
             loops.await;
             shared.wait_until_idle().await;
         });
-        let is_asked = matches!(end, Ok(RunLoopEnd::Stopped));
-        let is_over = !is_asked
+        let ends_at_once = matches!(end, Ok(RunLoopEnd::Stopped) | Err(ServiceError::StateDirGone { .. }));
+        let is_over = !ends_at_once
             && tokio::select! {
                 () = &mut over => true,
                 () = &mut stop => false,
@@ -123,7 +124,7 @@ impl ServerNode {
         drop(over);
         self.clear_worked_on()?;
         let end = end?;
-        if !is_asked {
+        if !ends_at_once {
             // A run within it that is not needed any more may have begun at its last step.
             self.sweep_sub_plans(&mut SweepReport::default()).await?;
         }
@@ -212,6 +213,10 @@ impl Turns for OwnRun {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let OwnRun(family) = self;
         let server_node = &shared.server_node;
+        if let Err(gone) = server_node.check_state_dir() {
+            family.end_with(Err(gone));
+            return Ok(TurnResult::Nothing);
+        }
         let own = server_node.store().run(family.run).await?;
         let is_over = matches!(own.head.status, RunStatus::Ended { .. });
         let state = run_state(&own);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +65,11 @@ impl Instance {
         &self.id
     }
 
+    /// Says whether the state directory is still where it was: in its place lies the lock file of this process.
+    pub(crate) fn is_in_place(&self) -> bool {
+        is_at(&self.lock, &self.path)
+    }
+
     /// Notes in the lock file that this process works on a run, for processes that show that run.
     ///
     /// # Errors
@@ -103,6 +108,15 @@ impl Drop for Instance {
             tracing::debug!(%error, "an instance's lock file stays behind");
         }
     }
+}
+
+/// Says whether a file that this process has open is the one that lies at a path.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    brief_file_work(|| match (fs::metadata(path), file.metadata()) {
+        (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),
+        (Err(error), _) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        (Ok(_), Err(_)) => true,
+    })
 }
 
 /// Says whether an instance of this state directory is gone, together with everything it started.

@@ -173,7 +173,7 @@ pub enum ServiceError {
         #[source]
         source: io::Error,
     },
-    /// The state directory of a daemon is not where it was.
+    /// The state directory is not where it was when this process began.
     #[error("go on: the state directory {} was moved or deleted", .state_dir.display())]
     StateDirGone {
         /// Where it was.

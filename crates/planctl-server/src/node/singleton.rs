@@ -5,12 +5,14 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_api::wire::DaemonInfo;
-use planctl_harness::{blocking_in_place, brief_file_work};
+use planctl_harness::blocking_in_place;
+
+use crate::node::instance::is_at;
 
 const LOCK: &str = "daemon.lock";
 const INFO: &str = "daemon.json";
@@ -89,14 +91,7 @@ impl SingletonLock {
 
     /// Says whether the state directory is still where it was: in its place lies the lock that this process holds.
     pub(crate) fn is_in_place(&self) -> bool {
-        let place = self.info.with_file_name(LOCK);
-        brief_file_work(|| match (fs::metadata(place), self.lock.metadata()) {
-            (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),
-            (Err(error), _) => {
-                !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-            }
-            (Ok(_), Err(_)) => true,
-        })
+        is_at(&self.lock, &self.info.with_file_name(LOCK))
     }
 
     /// Says where the daemon listens, from now on.

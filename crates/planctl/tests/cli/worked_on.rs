@@ -69,6 +69,29 @@ fn a_run_that_nobody_works_on_says_so_everywhere() {
 }
 
 #[test]
+fn a_run_whose_state_directory_is_moved_away_ends_and_goes_on_once_it_is_back() {
+    let fixture = Fixture::new();
+    one_step(&fixture);
+    let going =
+        fixture.start(&["run", "p.md", "--approve", "--exec", "touch begun; test -e done-1 || sleep 600"]);
+    while !fixture.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    let state = fixture.state();
+    let moved = state.with_extension("moved");
+    std::fs::rename(&state, &moved).unwrap();
+    let said = going.end();
+    let words = format!("the state directory {} was moved or deleted", state.display());
+    assert!(said.code == 75 && said.err.contains(&words), "{said:?}");
+    std::fs::remove_dir_all(&state).ok();
+    std::fs::rename(&moved, &state).unwrap();
+    fixture.write("done-1", "");
+    let said = fixture.planctl(&["resume", "p-1"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.status()["state"], "done", "{}", fixture.status());
+}
+
+#[test]
 fn a_process_that_stops_says_whether_others_go_on_and_the_clock_stands_still_once_nobody_does() {
     let fixture = Fixture::new();
     one_step(&fixture);
