@@ -45,9 +45,6 @@ const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 const OUTPUTS_FOLDER: &str = "outputs";
 /// The folder of a contract's private one for the reports of its tests.
 const REPORTS_FOLDER: &str = "reports";
-/// The next contract removes what one left in its folder that took less than this: it is little, and to hand it to another thread
-/// costs more.
-const BRIEF: Duration = Duration::from_millis(20);
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 /// How much of each end of a call's output is kept: later steps may read all of it.
@@ -270,6 +267,8 @@ impl ContractRunner {
         if !evidence.tampered.is_empty() {
             return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
+        // Listed before the folder is furnished, so that it is guarded from then on.
+        let committed = self.committed_files().await;
         let prepared = brief_file_work(|| {
             let folder = self.furnish_folder(contract)?;
             io::Result::Ok((self.command(contract, &folder, baseline), folder))
@@ -279,7 +278,7 @@ impl ContractRunner {
             Ok((None, _)) => return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() }),
             Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
         };
-        let guarded = match self.begin_to_guard(&folder).await {
+        let guarded = match self.begin_to_guard(&folder, committed).await {
             Ok(guarded) => guarded,
             Err(what) => return inconclusive_gate(Inconclusive::ToolMissing { what }),
         };
@@ -287,7 +286,7 @@ impl ContractRunner {
         drop(command);
         evidence.tests = count_tests(contract, &folder, &finished).await;
         let guarded = guarded.finish().await;
-        self.put_away(folder, &finished);
+        folder.release(&self.setting, &finished);
         let (mut finished, (exchanged, unsteady)) = match (finished, guarded) {
             (Ok(finished), Ok(guarded)) => (finished, guarded),
             (Err(error), _) => return inconclusive_gate(spawn_failure("a process", &error).await),
@@ -386,18 +385,6 @@ impl ContractRunner {
         Ok(folder)
     }
 
-    /// Lets the next contract use a private folder, where nothing of this one is alive.
-    fn put_away(&self, folder: GateFolder, finished: &io::Result<Finished>) {
-        let ended = finished.as_ref().ok();
-        let ended = ended.filter(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
-        if ended.is_some_and(|finished| finished.duration < BRIEF) {
-            return folder.release_as_it_is(&self.setting);
-        }
-        let (setting, is_over) = (self.setting.clone(), ended.is_some());
-        // Nobody waits until what the contract left there is removed.
-        tokio::task::spawn_blocking(move || if is_over { folder.release(&setting) } else { drop(folder) });
-    }
-
     /// Says why nobody can rely on what git said to a contract; `None` where one can.
     async fn git_trouble(
         &self,
@@ -415,20 +402,28 @@ impl ContractRunner {
         exchanged.describe(contract, evidence).map(|what| Inconclusive::Unstable { what })
     }
 
-    /// Begins to guard what must stay as it is while the contract runs: the files by which its git goes, and the workspace's own.
+    /// Lists the files of the newest commit where they must stay as they are while the contract runs.
+    async fn committed_files(&self) -> Arc<[PathBuf]> {
+        if !self.stability.tracked {
+            return Arc::default();
+        }
+        self.committed.below(&self.spawner, &self.workspace, TRACKED_FILES_MAX + 1).await
+    }
+
+    /// Begins to guard the files by which the contract's git goes, and those of the workspace that must stay as they are.
     ///
     /// # Errors
     ///
     /// Says what is missing for that.
-    async fn begin_to_guard(&self, folder: &GateFolder) -> Result<Guarded, String> {
+    async fn begin_to_guard(
+        &self,
+        folder: &GateFolder,
+        committed: Arc<[PathBuf]>,
+    ) -> Result<Guarded, String> {
         let git = folder.git().filter(|_| !self.is_trial).cloned();
         let tracked = self.stability.tracked && folder.is_of_checkout();
         let stability = Some(self.stability.clone());
         let stability = stability.filter(|stability| tracked || !stability.subscribed.is_empty());
-        let committed = match tracked {
-            true => self.committed.below(&self.spawner, &self.workspace, TRACKED_FILES_MAX + 1).await,
-            false => Arc::default(),
-        };
         Guarded::begin(git, stability, committed, &self.workspace).await
     }
 

@@ -11,13 +11,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use planctl_engine::Tier;
 
 use crate::folder_content::{FolderContent, OldFiles};
 use crate::git::clean::{GitFolders, add_user_settings};
 use crate::git::front::{GitFiles, Repositories};
-use crate::process::find_program;
+use crate::process::{End, Finished, find_program};
 use crate::scratch::{GATE_PREFIX, ScratchFolder, create_folder};
 use crate::spawn::Spawner;
 
@@ -68,6 +69,10 @@ const DOWNLOADED: [(&str, Option<&str>, &[&str]); 40] = [
 
 /// The name of the folder beside the private ones where contracts keep what Go compiled.
 pub(crate) const GO_CACHE: &str = "go-build";
+
+/// The next contract removes what one left in its folder that took less than this: it is little, and to hand it to another thread
+/// costs more.
+const BRIEF: Duration = Duration::from_millis(20);
 
 /// Holds the settings that every contract of one workspace gets; made once, before anybody works there.
 #[derive(Clone, Debug)]
@@ -239,17 +244,20 @@ impl GateFolder {
         self.folder.restore(&self.content, old)
     }
 
-    /// Removes what a contract left in the folder, and keeps the folder for the next one; nothing of the contract may be alive.
-    pub(crate) fn release(self, setting: &GateSetting) {
-        // One that can't be restored goes here, with everything in it.
-        if self.restore(OldFiles::Keep).is_ok() {
-            self.release_as_it_is(setting);
+    /// Keeps the folder for the next contract, where nothing of this one is alive; else the folder goes, with everything in it.
+    pub(crate) fn release(self, setting: &GateSetting, finished: &io::Result<Finished>) {
+        let ended = finished.as_ref().ok();
+        let ended = ended.filter(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
+        if ended.is_some_and(|finished| finished.duration < BRIEF) {
+            return setting.idle().push(self.folder);
         }
-    }
-
-    /// Keeps the folder for the next contract, which removes what this one left there; nothing of this one may be alive.
-    pub(crate) fn release_as_it_is(self, setting: &GateSetting) {
-        setting.idle().push(self.folder);
+        let (setting, is_over) = (setting.clone(), ended.is_some());
+        // Nobody waits until what the contract left there is removed.
+        tokio::task::spawn_blocking(move || {
+            if is_over && self.restore(OldFiles::Keep).is_ok() {
+                setting.idle().push(self.folder);
+            }
+        });
     }
 
     /// Returns where it is.

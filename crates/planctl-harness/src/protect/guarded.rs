@@ -16,8 +16,8 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Begins to watch, where there is something to be watched: a contract's git, and the files that a step asks to be stable, which
-    /// are those of the newest commit as well.
+    /// Begins to watch, where there is something to be watched: a contract's git, or files that must be stable. `committed` are the
+    /// files of the newest commit.
     ///
     /// # Errors
     ///

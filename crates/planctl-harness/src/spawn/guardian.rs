@@ -80,12 +80,14 @@ pub(super) fn guardian_main(line: OwnedFd, helper: Pid, cgroup: Option<&Delegate
     // Only a preference: the kernel may refuse it.
     std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).ok();
     let Ok(signals) = signals() else { return };
-    let mut guardian =
-        Guardian { line, signals, cgroup, stack: Stack::new(), buffer: vec![0; PACKET_BYTES_MAX] };
+    let (stack, buffer) = (Stack::new(), vec![0; PACKET_BYTES_MAX]);
+    let mut guardian = Guardian { helper, line, signals, cgroup, stack, buffer };
     while guardian.serve_next() {}
 }
 
 struct Guardian<'a> {
+    /// The process that forked this one, and ends what this one leaves behind.
+    helper: Pid,
     line: OwnedFd,
     signals: SignalFd,
     /// Where commands with namespaces get cgroups of their own.
@@ -104,6 +106,10 @@ enum Received {
 impl Guardian<'_> {
     /// Returns whether there may be another run.
     fn serve_next(&mut self) -> bool {
+        // The signal of its end may have come together with that of a command, and was passed over.
+        if rustix::process::getppid() != Some(self.helper) {
+            return false;
+        }
         loop {
             let [order, signal] = wait_readable([self.line.as_fd(), self.signals.as_fd()], None);
             if signal && read_signals(&self.signals).terminate {

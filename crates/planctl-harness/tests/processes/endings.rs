@@ -38,6 +38,7 @@ pub fn tests() -> Vec<Trial> {
         a_helper_that_died_is_replaced,
         a_lost_helper_ends_the_tree_and_says_so,
         a_lost_guardian_ends_the_tree_and_says_so,
+        a_guardian_whose_helper_died_as_its_command_ended_serves_no_other,
         a_stopped_guardian_ends_the_tree_and_says_so,
         p9_a_lock_is_free_when_the_end_is_reported_and_not_before,
         p9_a_tree_with_a_name_is_the_only_one_and_ends_when_asked_for_the_name,
@@ -286,7 +287,11 @@ fn many_at_once() {
 }
 
 fn kill(pid: u32) {
-    assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    signal("-KILL", &pid.to_string());
+}
+
+fn signal(signal: &str, pid: &str) {
+    assert!(std::process::Command::new("kill").args([signal, pid]).status().unwrap().success());
 }
 
 fn a_helper_that_died_is_replaced() {
@@ -333,6 +338,37 @@ fn a_lost_guardian_ends_the_tree_and_says_so() {
     assert_eq!(end, End::HelperLost);
     eventually("the tree is dead", Duration::from_secs(5), || alive(&mark).is_empty());
     assert_eq!(block_on(async { run(&spawner, &script("exit 5")).await }).end, End::Exited(5));
+}
+
+fn a_guardian_whose_helper_died_as_its_command_ended_serves_no_other() {
+    let spawner = spawner();
+    let helper = spawner.helper_id().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let mut guardian = String::new();
+    let waits = format!("echo $$ $PPID; until [ -e {} ]; do sleep 0.01; done", go.display());
+    let (end, _) = interrupted(&spawner, &waits, |line| {
+        let Some((command, parent)) = line.split_once(' ') else { return };
+        guardian = parent.to_owned();
+        // It hears of the end of both at once. The helper would end a guardian that is stopped, so that one comes first.
+        signal("-STOP", &helper.to_string());
+        signal("-STOP", parent);
+        kill(helper);
+        std::fs::write(&go, "").unwrap();
+        eventually("the command has ended", Duration::from_secs(10), || state_of(command) == Some('Z'));
+        signal("-CONT", parent);
+    });
+    assert_eq!(end, End::Exited(0));
+    eventually("the guardian has left", Duration::from_secs(10), || {
+        matches!(state_of(&guardian), None | Some('Z'))
+    });
+    assert_eq!(block_on(async { run(&spawner, &script("exit 5")).await }).end, End::Exited(5));
+}
+
+/// Returns the state of a process by its letter; `None` where there is no such process.
+fn state_of(pid: &str) -> Option<char> {
+    let found = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    found.rsplit_once(") ")?.1.chars().next()
 }
 
 fn a_stopped_guardian_ends_the_tree_and_says_so() {
