@@ -43,7 +43,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (40, "left_at", include_str!("../../../migrations/0040_left_at.sql")),
     (41, "revoked", include_str!("../../../migrations/0041_revoked.sql")),
     (42, "prune", include_str!("../../../migrations/0042_prune.sql")),
-    (43, "budgets", include_str!("../../../migrations/0043_budgets.sql")),
+    (43, "spent", include_str!("../../../migrations/0043_spent.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

@@ -82,9 +82,8 @@ fn p23_b8_migrations_only_add() {
             .replace("create or replace function planctl_run_within_used(", "")
             .replace("create or replace function planctl_days_1(", "")
             .replace("create or replace function planctl_spent_today_1(", "")
-            // Since 0043 two triggers read less where there is nothing to count, and no budget of the day.
+            // Since 0043 the trigger that counts what runs use is not called where nothing was used.
             .replace("drop trigger runs_use on runs", "")
-            .replace("create or replace function planctl_hold_back(", "")
             // Since 0041 a claim gives out no work beside a revoked holder that it saw too late, for earlier versions as well.
             .replace("create or replace function planctl_claim_1(", "")
             // Since 0025 an ask may be of a draft. Earlier versions read asks together with their runs, and so see no others.
