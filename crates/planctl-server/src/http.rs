@@ -93,10 +93,11 @@ struct Shared {
 impl ApiState {
     fn new(server_node: ServerNode, options: HttpOptions, page_ports: Option<PagePorts>) -> ApiState {
         let page = page::Page::new(server_node.state_dir(), page_ports);
+        let claims = claims::ClaimsCache::new(&server_node);
         let inner = Shared {
             server_node,
             options,
-            claims: claims::ClaimsCache::default(),
+            claims,
             requests: metrics::Requests::default(),
             bodies: Bodies::default(),
             scratch_sessions: Arc::default(),
@@ -144,13 +145,13 @@ impl ApiState {
         *self.options().stop.borrow()
     }
 
-    /// Waits for news, for at most this long; no longer where the daemon stops.
-    async fn wait_for_news(&self, listener: &Listener, most: Duration) {
+    /// Waits for news, for at most this long; no longer where the daemon stops. Says whether there was some.
+    async fn wait_for_news(&self, listener: &Listener, most: Duration) -> bool {
         let mut stop = self.options().stop.clone();
         tokio::select! {
-            () = listener.notified() => {}
-            () = tokio::time::sleep(most) => {}
-            () = stopped(&mut stop) => {}
+            () = listener.notified() => true,
+            () = tokio::time::sleep(most) => false,
+            () = stopped(&mut stop) => false,
         }
     }
 

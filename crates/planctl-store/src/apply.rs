@@ -17,6 +17,7 @@
 
 mod group_commit;
 mod lineage;
+mod next;
 mod read;
 mod snapshot;
 mod write;
@@ -26,25 +27,24 @@ use std::time::Duration;
 
 use planctl_engine::{
     Advance, ClockEvent, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId,
-    Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, initial_scope,
+    Refusal, Run, RunId, RunStatus, Scope, advance, changed_nodes, initial_scope,
 };
 use sqlx::Row;
-use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::attendance::LeftRun;
 use crate::cache::{Committed, RunMeta, RunSnapshot};
-use crate::claimed::{Claimed, RunConfig};
+use crate::claimed::Claimed;
 use crate::commit_queue::CommitError;
 use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, has_code, violates_constraint};
 use crate::history::{self, Input, Shared};
 use crate::holder::NextClaim;
 use crate::proof::Proof;
-use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
 
+use next::{Lease, Next, claimed_item};
 pub(crate) use read::{READ, READ_CLAIMED_NEXT, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
 pub(crate) use write::{COMMIT, REFUSE};
 
@@ -83,6 +83,8 @@ struct Call<'a> {
     is_attended: bool,
     /// Says that it is written alone: its outcome, written with others, is unknown.
     is_written_alone: bool,
+    /// Says that work may be leased to one who waits for it.
+    serves_waiting: bool,
     snapshot: Option<Box<RunSnapshot>>,
 }
 
@@ -98,6 +100,7 @@ struct Decided {
     meta: Arc<RunMeta>,
     graph: Arc<Graph>,
     lines: Vec<history::Draft>,
+    next: Option<Next>,
 }
 
 /// How one try ended short of success.
@@ -135,7 +138,8 @@ impl Store {
     /// Feeds one event to one run. No other function writes a run.
     ///
     /// With `next_claim`, the caller leases an item that the event dispatches in the same transaction, if its host has the
-    /// workspace and the item is due and needs no locks. A repeated call answers as the first did, with [`Applied::duplicate`] set.
+    /// workspace and the item is due and needs no locks. Otherwise work for agents is leased so to one who waits for it (see
+    /// [`Store::serve_waiting`]). A repeated call answers as the first did, with [`Applied::duplicate`] set.
     ///
     /// # Errors
     ///
@@ -161,6 +165,7 @@ impl Store {
             trusts_snapshot: matches!(proof, Proof::Lease { .. }),
             is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
             is_written_alone: false,
+            serves_waiting: true,
             snapshot: None,
         };
         let mut retries = RetryPolicy::new(self.settings());
@@ -219,8 +224,8 @@ impl Store {
                     .try_get::<Option<i64>, _>("generation")?
                     .map(|_| Lease::from_row(&row))
                     .transpose()?;
-                let claimed_next = lease.map(|lease| claimed_item(call, &decided, lease)).transpose()?;
-                Ok(finish_apply(self, call, &decided, claimed_next, row.try_get("served")?))
+                let leased = lease.map(|lease| claimed_item(call, &decided, lease)).transpose()?;
+                Ok(finish_apply(self, call, &decided, leased, row.try_get("served")?))
             }
             Err(CommitError::Failed(error)) => Err(self.classify_commit_error(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
@@ -241,8 +246,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let claimed_next = self.read_claimed_next(call, decided).await?;
-            return Ok(Some(finish_apply(self, call, decided, claimed_next, true)));
+            let leased = self.read_leased(call, decided).await?;
+            return Ok(Some(finish_apply(self, call, decided, leased, true)));
         }
         self.read_command(call).await
     }
@@ -309,7 +314,9 @@ impl Store {
                 Ok(after) if before.is_cached && withdraws_items(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
-                    return Ok(Arc::new(assemble_decided(call, event, before, after, digest, meta, graph)));
+                    let next = self.next_item(call, &before, &after, (&meta, &graph));
+                    let decided = assemble_decided(call, event, before, after, digest, meta, graph);
+                    return Ok(Arc::new(Decided { next, ..decided }));
                 }
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;
@@ -362,6 +369,11 @@ impl Store {
         if violates_constraint(&error, "commands_pkey") {
             return ApplyError::Race;
         }
+        if violates_constraint(&error, "items_token") {
+            // The one who waits was leased something by a transition whose answer was lost, and finds it when it looks.
+            call.serves_waiting = false;
+            return ApplyError::Race;
+        }
         if has_code(&error, "PL002") {
             // The item was renewed, lost or revoked since it was read; the next read shows which.
             return ApplyError::Race;
@@ -405,7 +417,7 @@ fn assemble_decided(
     let of = (&before.records, &after.run);
     let lines = history::draft_lines((before.seq, before.chain), &shared, &input, &after.facts, of);
     let item = call.proof.item().map(|(item, generation)| (item.clone(), generation));
-    Decided { before, after, input, item, command: call.command, meta, graph, lines }
+    Decided { before, after, input, item, command: call.command, meta, graph, lines, next: None }
 }
 
 fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
@@ -436,63 +448,6 @@ impl Decided {
     fn hash(&self) -> [u8; 32] {
         self.lines.last().map_or(self.before.chain, |line| line.hash)
     }
-
-    /// Returns the item that the transition dispatches and the caller claims: a gate before other work.
-    fn next_item<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
-        let claim = call.next_claim?;
-        if claim.holder.host != self.meta.host {
-            return None;
-        }
-        let due = self.after.effects.iter().filter_map(|effect| match effect {
-            // One that waits before it is tried again (DOT R2) is nobody's yet.
-            Effect::Dispatch(item) => (item.available_at <= self.before.now).then_some(&**item),
-            Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
-        });
-        due.filter(|item| match &item.work {
-            Work::Harness { .. } => true,
-            Work::Agent { role, .. } => claim.served.iter().any(|served| served.matches(role)),
-            Work::Human { .. } => false,
-        })
-        .min_by_key(|item| matches!(item.work, Work::Agent { .. }))
-    }
-}
-
-/// The lease of a claimed item, as the database set it.
-struct Lease {
-    generation: i64,
-    lease_until: Timestamp,
-    hard_deadline: Timestamp,
-    run_config: RunConfig,
-}
-
-impl Lease {
-    fn from_row(row: &PgRow) -> Result<Lease, StoreError> {
-        Ok(Lease {
-            generation: row.try_get("generation")?,
-            lease_until: time_at(row, "lease_until")?,
-            hard_deadline: time_at(row, "hard_deadline")?,
-            run_config: RunConfig::from_row(row)?,
-        })
-    }
-}
-
-fn claimed_item(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, StoreError> {
-    let item = decided
-        .next_item(call)
-        .ok_or_else(|| StoreError::corrupt("an item was leased that was not dispatched"))?;
-    Ok(Claimed {
-        item: item.clone(),
-        generation: lease.generation,
-        token: call.token.clone(),
-        run_name: decided.meta.name.clone(),
-        graph: decided.graph.clone(),
-        plan: decided.meta.plan_path.clone(),
-        run_config: lease.run_config,
-        host: decided.meta.host.clone(),
-        workspace: decided.meta.workspace.clone(),
-        lease_until: lease.lease_until,
-        hard_deadline: lease.hard_deadline,
-    })
 }
 
 impl Call<'_> {
@@ -507,7 +462,7 @@ fn finish_apply(
     store: &Store,
     call: &mut Call<'_>,
     decided: &Decided,
-    claimed_next: Option<Claimed>,
+    leased: Option<Claimed>,
     served: bool,
 ) -> Applied {
     store.cache_snapshot(call, decided);
@@ -516,9 +471,14 @@ fn finish_apply(
     if let Some(graph) = decided.input.graph.clone() {
         store.cache().keep_run(decided.after.run.id, Arc::new(RunMeta { graph, ..(*decided.meta).clone() }));
     }
-    store
-        .notifier()
-        .notify(decided.after.run.id, decided.wake_for(call.event, claimed_next.as_ref(), served));
+    store.notifier().notify(decided.after.run.id, decided.wake_for(call.event, leased.as_ref(), served));
+    let claimed_next = match decided.next.as_ref().and_then(|next| next.waiting.as_deref()) {
+        Some(waiting) => {
+            leased.into_iter().for_each(|leased| waiting.serve(leased));
+            None
+        }
+        None => leased,
+    };
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),

@@ -7,7 +7,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::StoreError;
-use crate::plans::ApprovalId;
+use crate::ids::ApprovalId;
 use crate::proof::Proof;
 use crate::token::Token;
 

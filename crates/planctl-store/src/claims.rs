@@ -1,27 +1,13 @@
 //! Claims of several workers that wait for the same roles, at once.
 
-use std::time::Duration;
-
 use planctl_engine::Role;
 use sqlx::Row;
 
 use crate::claimed::Claimed;
 use crate::error::StoreError;
-use crate::holder::Claimant;
+use crate::holder::{ClaimRequest, Claimant};
 use crate::queue::Sought;
 use crate::store::Store;
-use crate::token::Token;
-
-/// The claim of a worker that waits for an item.
-#[derive(Clone, Debug)]
-pub struct ClaimRequest {
-    /// The claimant.
-    pub instance: String,
-    /// How long the lease lasts without a renewal.
-    pub lease: Duration,
-    /// The secret that the lease is to be proved by.
-    pub token: Token,
-}
 
 impl Store {
     /// Claims due work of these roles in workspaces on a host for these workers, in the order of the requests. A paused
@@ -38,10 +24,7 @@ impl Store {
         host: &str,
         requests: &[ClaimRequest],
     ) -> Result<Vec<Option<Claimed>>, StoreError> {
-        let claimants: Vec<Claimant<'_>> = requests
-            .iter()
-            .map(|request| Claimant::new(&request.token, "", &request.instance, false, request.lease))
-            .collect();
+        let claimants: Vec<Claimant<'_>> = requests.iter().map(ClaimRequest::claimant).collect();
         let targets = roles.iter().map(Role::as_str).collect();
         let sought = Sought { reach: "roles", lane: "agent", run: None, targets, runs: Vec::new(), host };
         let rows = self.claim_rows(sought, &claimants).await?;

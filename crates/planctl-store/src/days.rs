@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::WorkspaceId;
+use crate::ids::WorkspaceId;
 use crate::rows::{at_of, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 

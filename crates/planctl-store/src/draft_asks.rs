@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::WorkspaceId;
+use crate::ids::WorkspaceId;
 use crate::rows::{from_json, optional_time_at, time_at, to_json};
 use crate::runs::{AskDeadline, ask_deadline};
 use crate::store::Store;

@@ -4,7 +4,7 @@ use sqlx::Row;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::WorkspaceId;
+use crate::ids::WorkspaceId;
 use crate::store::Store;
 
 pub(crate) const DRAFT_RECORD: &str =

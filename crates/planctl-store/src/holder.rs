@@ -49,6 +49,23 @@ impl<'a> Claimant<'a> {
     }
 }
 
+/// The claim of a worker that waits for an item.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// The claimant.
+    pub instance: String,
+    /// How long the lease lasts without a renewal.
+    pub lease: Duration,
+    /// The secret that the lease is to be proved by.
+    pub token: Token,
+}
+
+impl ClaimRequest {
+    pub(crate) fn claimant(&self) -> Claimant<'_> {
+        Claimant::new(&self.token, "", &self.instance, false, self.lease)
+    }
+}
+
 /// Claims an item that a transition dispatches, in the same transaction: a gate or whatever else is the harness's, or work of
 /// a role that the claimant serves.
 #[derive(Clone, PartialEq, Eq, Debug)]

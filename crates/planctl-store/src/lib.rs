@@ -20,6 +20,7 @@ mod effects;
 mod error;
 mod history;
 mod holder;
+mod ids;
 mod leases;
 mod library;
 mod listen;
@@ -54,6 +55,7 @@ mod topics;
 mod traces;
 mod turns;
 mod votes;
+mod waiting;
 mod withdrawn;
 mod workers;
 mod worktrees;
@@ -62,14 +64,14 @@ pub use apply::Applied;
 pub use attendance::LeftRun;
 pub use audit::{BundleAudit, Bundled, Finding};
 pub use claimed::{Claimed, RunConfig};
-pub use claims::ClaimRequest;
 pub use days::{DayNews, DayRaise, DayRow};
 pub use draft_asks::{DraftAnswer, DraftAsk, DraftAskRow, NewDraftAnswer, NewDraftAsk, NewDraftAsks};
 pub use draft_records::{DraftRecord, NewDraftRecord};
 pub use effects::WORK_GRACE;
 pub use error::{Resource, StoreError, Unread};
 pub use history::{HistoryLine, Input, Said, UsageSums};
-pub use holder::{Holder, NextClaim, ServedRole};
+pub use holder::{ClaimRequest, Holder, NextClaim, ServedRole};
+pub use ids::{ApprovalId, PlanId, WorkspaceId};
 pub use leases::{Leased, Renewal};
 pub use library::{EndedRuns, FollowUp, ToFollow};
 pub use locks::AwaitedLock;
@@ -80,8 +82,8 @@ pub use messages::{
 pub use notifier::{Listener, News};
 pub use page::Page;
 pub use plans::{
-    Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
-    RevisionRow, TEXT_CHANGED, TextDecision, WorkspaceId,
+    Approval, NewApproval, NewRevision, Plan, PlanMoved, PlanStatus, Revision, RevisionRow, TEXT_CHANGED,
+    TextDecision,
 };
 pub use proof::{NewVote, Proof};
 pub use queue::{AskWaits, Claim, ClaimLane, Expired, ItemCounts, ItemGroup, RoleRow, Standing, WorkOf};
@@ -103,5 +105,6 @@ pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
 pub use traces::UntracedRun;
 pub use turns::Ahead;
 pub use votes::VoteRow;
+pub use waiting::{WaitingWorker, WaitingWorkers};
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
 pub use worktrees::WorktreeResult;

@@ -7,7 +7,7 @@ use sqlx::Row;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::{PlanId, WorkspaceId};
+use crate::ids::{PlanId, WorkspaceId};
 use crate::rows::{from_json, run_id, stored_run};
 use crate::store::Store;
 

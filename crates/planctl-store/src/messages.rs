@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::ids::WorkspaceId;
 use crate::page::Page;
-use crate::plans::WorkspaceId;
 use crate::random;
 use crate::rows::{micros, stored_run, time_at};
 use crate::store::Store;

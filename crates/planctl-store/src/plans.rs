@@ -13,6 +13,7 @@ use sqlx::{Connection, PgConnection, Row};
 
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::ids::{PlanId, WorkspaceId};
 use crate::page::Page;
 use crate::rows::{from_json, optional_time_at, time_at, to_json};
 use crate::store::Store;
@@ -74,41 +75,6 @@ pub(crate) const PLANS: &str = plans_where!(
 );
 pub(crate) const PLAN_MOVES: &str = "select from_status, to_status, by, why, digest, at from plan_transitions \
      where plan = $1 order by id";
-
-macro_rules! number_id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub struct $name(pub(crate) i64);
-
-        impl $name {
-            /// Returns the stored number.
-            pub fn number(self) -> i64 {
-                self.0
-            }
-        }
-    };
-}
-
-number_id! {
-    /// Identifies a workspace: a host and a path on it.
-    WorkspaceId
-}
-number_id! {
-    /// Identifies a plan: a workspace and a path in it.
-    PlanId
-}
-impl PlanId {
-    /// Takes a number, which names a plan or nothing.
-    pub fn of(number: i64) -> PlanId {
-        PlanId(number)
-    }
-}
-
-number_id! {
-    /// Identifies an approval.
-    ApprovalId
-}
 
 /// One exact text of a plan, to be kept.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The one handle on the database: connections, settings, the cache of compiled graphs, and the notifier.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -14,6 +14,7 @@ use crate::races::Races;
 use crate::random;
 use crate::server_clock::ServerClock;
 use crate::settings::Settings;
+use crate::waiting::{WaitingByHost, WaitingWorkers};
 
 /// Makes the engine's decisions durable. Cheap to clone; all clones share the connections.
 #[derive(Clone)]
@@ -29,6 +30,7 @@ struct Inner {
     server_clock: ServerClock,
     notifier: Arc<Notifier>,
     races: Races,
+    waiting: WaitingByHost,
     name: String,
     sound: Sound,
 }
@@ -51,6 +53,7 @@ impl Store {
             server_clock: ServerClock::default(),
             notifier: Arc::new(Notifier::default()),
             races: Races::default(),
+            waiting: WaitingByHost::default(),
             name: random::digits(),
             sound: Sound::default(),
         };
@@ -65,6 +68,12 @@ impl Store {
     /// Returns how long a lease of a remote worker lasts without a renewal.
     pub fn remote_lease(&self) -> Duration {
         self.inner.settings.remote_lease
+    }
+
+    /// Has transitions of this process lease work to these workers, which wait for it in workspaces on a host, for as long as
+    /// they are kept.
+    pub fn serve_waiting(&self, host: &str, workers: Weak<dyn WaitingWorkers>) {
+        self.waiting().add(host, workers);
     }
 
     /// Closes the connections; calls that are under way end with an error.
@@ -103,6 +112,10 @@ impl Store {
 
     pub(crate) fn races(&self) -> &Races {
         &self.inner.races
+    }
+
+    pub(crate) fn waiting(&self) -> &WaitingByHost {
+        &self.inner.waiting
     }
 
     pub(crate) fn notifier(&self) -> &Arc<Notifier> {

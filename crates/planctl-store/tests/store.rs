@@ -49,6 +49,8 @@ mod topics;
 mod upgrade;
 #[path = "store/usage.rs"]
 mod usage;
+#[path = "store/waiting.rs"]
+mod waiting;
 #[path = "store/withdrawn.rs"]
 mod withdrawn;
 #[path = "store/workers.rs"]

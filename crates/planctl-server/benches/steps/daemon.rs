@@ -17,7 +17,7 @@ use planctl_server::http::socket_of;
 use planctl_server::singleton::SingletonLock;
 use planctl_server::{Health, ServerNode, ServerNodeOptions, StoreSettings};
 use planctl_store::testing::Floor;
-use planctl_store::{Claim, ClaimLane, Holder};
+use planctl_store::{Claim, ClaimLane, Claimed, Holder};
 use serde_json::Value;
 
 use super::{Bench, floor_once, print};
@@ -28,6 +28,8 @@ const LOOK: Duration = Duration::from_millis(1);
 const WORKERS: usize = 8;
 /// How many items the idle queue brings.
 const IDLE_ITEMS: usize = 200;
+/// How many steps the only worker does.
+const ONE_WORKER_STEPS: u32 = 300;
 /// How many daemons die.
 const DEATHS: usize = 10;
 
@@ -164,10 +166,21 @@ impl Client {
     }
 
     fn claim(&mut self) -> Option<Value> {
-        match self.call("POST", "/v1/items/claim?wait=1", None, r#"{"roles":["coder"]}"#)? {
+        match self.call("POST", "/v1/items/claim?wait=2", None, r#"{"roles":["coder"]}"#)? {
             (200, claimed) => Some(claimed),
             _ => None,
         }
+    }
+
+    /// Claims until there is an item.
+    fn claimed(&mut self) -> Value {
+        std::iter::repeat_with(|| self.claim()).flatten().next().unwrap()
+    }
+
+    fn release(&mut self, claimed: &Value) {
+        let path = format!("/v1/items/{}/release", claimed["item"].as_str().unwrap());
+        let answer = self.call("POST", &path, claimed["token"].as_str(), "{}");
+        assert_eq!(answer.unwrap().0, 200);
     }
 
     fn complete(&mut self, claimed: &Value) -> bool {
@@ -237,45 +250,47 @@ pub(super) async fn measure(bench: &Bench) {
     let url = planctl_server::database::status(&state, &Postgres::default()).unwrap().url;
     let mut daemon = Daemon::start(&bench.place.join("daemon"), &url);
     daemon.await_ready();
-    idle_queue(bench, &daemon).await;
+    idle_queue(bench, &daemon, true).await;
+    idle_queue(bench, &daemon, false).await;
+    one_worker(bench, &daemon).await;
     many_runs(bench, &daemon, "(a daemon's connections are used for the first time)", 8, 20).await;
     many_runs(bench, &daemon, "50 runs x 20 steps, 8 workers over HTTP", 50, 20).await;
     many_runs(bench, &daemon, "50 runs x 100 steps, 8 workers over HTTP, sustained", 50, 100).await;
     deaths(bench, &mut daemon).await;
 }
 
-/// Makes one item ready after another, in another process, for one worker that waits.
-async fn idle_queue(bench: &Bench, daemon: &Daemon) {
-    let store = bench.server_node.store();
-    let mut floor = Floor::connect(store).await;
+/// Makes one item ready after another for one worker that waits: its holder gives it back, by a call to the daemon or in another
+/// process.
+async fn idle_queue(bench: &Bench, daemon: &Daemon, elsewhere: bool) {
+    let mut floor = Floor::connect(bench.server_node.store()).await;
     let (mut waits, mut floors) = (Vec::new(), Vec::new());
     for number in 0..IDLE_ITEMS {
-        let run = bench.active(&format!("idle-{number}"), 1).await;
-        let held = Claim {
-            lane: ClaimLane::Agent(vec![Role::new("coder")]),
-            run: Some(run),
-            except: Vec::new(),
-            holder: Holder {
-                host: bench.server_node.host().to_owned(),
-                boot: String::new(),
-                instance: "bench".to_owned(),
-                own: false,
-            },
-            lease: Duration::from_secs(60),
+        let run = bench.active(&format!("idle-{elsewhere}-{number}"), 1).await;
+        let holder = if elsewhere {
+            IdleHolder::Elsewhere(Box::new(bench.claimed(run).await))
+        } else {
+            let mut client = Client::new(&daemon.socket());
+            let claimed = client.claimed();
+            IdleHolder::Client(client, claimed)
         };
-        let held = store.claim(&held).await.unwrap().unwrap();
         let socket = daemon.socket();
         let worker = std::thread::spawn(move || {
             let mut client = Client::new(&socket);
-            let claimed = std::iter::repeat_with(|| client.claim()).flatten().next().unwrap();
+            let claimed = client.claimed();
             let started = Instant::now();
             assert!(client.complete(&claimed));
             started
         });
         // Long enough for the worker to wait at the daemon.
         tokio::time::sleep(Duration::from_millis(30)).await;
-        let released = AgentEvent::new(held.item.at.clone(), AgentSaid::Released);
-        store.apply(run, &Event::Agent(released), &held.proof(), None).await.unwrap();
+        match holder {
+            IdleHolder::Elsewhere(held) => {
+                let released = AgentEvent::new(held.item.at.clone(), AgentSaid::Released);
+                let store = bench.server_node.store();
+                store.apply(run, &Event::Agent(released), &held.proof(), None).await.unwrap();
+            }
+            IdleHolder::Client(mut client, claimed) => client.release(&claimed),
+        }
         let ready = Instant::now();
         await_end(bench, run).await;
         waits.push(worker.join().unwrap().saturating_duration_since(ready));
@@ -283,7 +298,39 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
             floors.push(floor_once(&mut floor).await);
         }
     }
-    print("item ready -> worker started, idle queue, over HTTP", &mut waits, Some(&mut floors));
+    let name = if elsewhere {
+        "item ready by another process -> worker started"
+    } else {
+        "item ready -> worker started, idle queue, over HTTP"
+    };
+    print(name, &mut waits, Some(&mut floors));
+}
+
+/// The holder of the item for which a worker waits.
+enum IdleHolder {
+    Elsewhere(Box<Claimed>),
+    Client(Client, Value),
+}
+
+/// Has one worker do the steps of one run: each from the item in its hands to the next one.
+async fn one_worker(bench: &Bench, daemon: &Daemon) {
+    let mut floor = Floor::connect(bench.server_node.store()).await;
+    let run = bench.active("one-worker", ONE_WORKER_STEPS).await;
+    let mut client = Client::new(&daemon.socket());
+    let (mut steps, mut floors) = (Vec::new(), Vec::new());
+    let mut claimed = client.claimed();
+    for number in 1..ONE_WORKER_STEPS {
+        let started = Instant::now();
+        assert!(client.complete(&claimed));
+        claimed = client.claimed();
+        steps.push(started.elapsed());
+        if number % 5 == 0 {
+            floors.push(floor_once(&mut floor).await);
+        }
+    }
+    assert!(client.complete(&claimed));
+    await_end(bench, run).await;
+    print("a step of the only worker over HTTP", &mut steps, Some(&mut floors));
 }
 
 /// Lets many runs go on at once.
@@ -352,6 +399,23 @@ async fn has_ended(bench: &Bench, run: RunId) -> bool {
 }
 
 impl Bench {
+    /// Claims the work of a run in this process.
+    async fn claimed(&self, run: RunId) -> Claimed {
+        let claim = Claim {
+            lane: ClaimLane::Agent(vec![Role::new("coder")]),
+            run: Some(run),
+            except: Vec::new(),
+            holder: Holder {
+                host: self.server_node.host().to_owned(),
+                boot: String::new(),
+                instance: "bench".to_owned(),
+                own: false,
+            },
+            lease: Duration::from_secs(60),
+        };
+        self.server_node.store().claim(&claim).await.unwrap().unwrap()
+    }
+
     /// Makes a run and waits until a daemon has given it its turn.
     async fn active(&self, name: &str, steps: u32) -> RunId {
         let run = self.queued(name, steps, None).await;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use planctl_engine::{ItemId, Role};
 use planctl_glob::Glob;
-use planctl_store::{ClaimRequest, Claimed, News, SeenWorker, Store, StoreError, Token};
+use planctl_store::{ClaimRequest, Claimed, SeenWorker, Store, StoreError, Token};
 use tokio::time::Instant;
 
 use self::lease::{LEASE_SECONDS, is_lease, lease_for};
@@ -24,6 +24,7 @@ use super::problem::of_store;
 use super::{Answer, Call, guard, json, no_content};
 use crate::clock;
 use crate::mutex::lock;
+use crate::node::ServerNode;
 use crate::node::runtime::stopped;
 use planctl_api::wire::calls::{ClaimCall, ClaimedView};
 use planctl_api::wire::{PromptView, moment};
@@ -32,8 +33,8 @@ use planctl_api::{Code, Problem};
 pub(super) use self::lease::{Lease, no_such_item};
 pub(super) use self::view::view;
 
-/// How long to wait without a notification before looking again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a paused worker waits before it looks whether it still is.
+const PAUSED_LOOK: Duration = Duration::from_secs(1);
 /// The least time that a claim queues for: a leader looks without waiting.
 const SOON: Duration = Duration::from_millis(50);
 /// How many items one worker may say it works on at once.
@@ -56,13 +57,21 @@ const PLANS_MAX: usize = 1000;
 /// Kept in memory about work that is claimed or waited for: a convenience, and no part of any decision.
 #[derive(Default)]
 pub(crate) struct ClaimsCache {
-    queues: ClaimQueues,
+    queues: Arc<ClaimQueues>,
     /// Workers as they presented themselves, and when that was noted.
     seen: Mutex<HashMap<String, Instant>>,
     printed: Mutex<Printed>,
 }
 
 impl ClaimsCache {
+    /// Makes the cache of a node whose transitions lease work to those that wait here.
+    pub(super) fn new(server_node: &ServerNode) -> ClaimsCache {
+        let claims = ClaimsCache::default();
+        let queues = Arc::downgrade(&claims.queues);
+        server_node.store().serve_waiting(server_node.host(), queues);
+        claims
+    }
+
     /// Notes a worker, and one that comes often every few seconds.
     async fn record_worker_seen(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let (presented, now) = (format!("{worker:?}"), clock::instant());
@@ -164,6 +173,8 @@ enum Looked {
     InVain,
     /// Its worker was paused, and is no more: it takes a place anew.
     Resumed,
+    /// Its claim was dropped: it takes a place anew.
+    Lost,
 }
 
 /// One claim, for as long as it waits.
@@ -180,9 +191,9 @@ impl Claiming<'_> {
     async fn claimed(&self, work: &Wanted) -> Result<Option<Delivery>, Problem> {
         // Says that something may have been claimed under the secret by a claim that was never answered.
         let mut is_used = self.repeats;
-        let queue = self.call.api.claims().queues.of(work);
+        let queue = self.call.api.claims().queues.of(work, self.call.server_node().store());
         loop {
-            let mut ticket = queue.join(self.request.clone(), self.repeats);
+            let mut ticket = queue.join(&self.call.api, self.request.clone(), self.repeats);
             let event = {
                 let mut event = std::pin::pin!(ticket.next());
                 match tokio::time::timeout(SOON, event.as_mut()).await {
@@ -203,6 +214,10 @@ impl Claiming<'_> {
                         Looked::Found(delivery) => Ok(Some(delivery)),
                         Looked::InVain => Ok(None),
                         Looked::Resumed => continue,
+                        Looked::Lost => {
+                            is_used = true;
+                            continue;
+                        }
                     }
                 }
                 Some(WaiterEvent::Lost) => {
@@ -220,7 +235,8 @@ impl Claiming<'_> {
         }
     }
 
-    /// Leads the queue: looks for all waiters until there is an item for this claim.
+    /// Leads the queue: looks for all waiters until there is an item for this claim. It doesn't repeat a look of the leader before it
+    /// that found nothing.
     async fn lead_queue(
         &self,
         queue: &Arc<ClaimQueue>,
@@ -230,30 +246,48 @@ impl Claiming<'_> {
         mut ticket: Ticket<'_>,
     ) -> Result<Looked, Problem> {
         let api = &self.call.api;
-        let listener = api.server_node().store().listen(News::Agents);
+        // Says that it has looked, or has waited and was not served at once.
+        let mut is_waiting = false;
+        let mut has_news = false;
         loop {
-            let more;
-            (leader, more) = queue.claim_for_waiters(api, leader).await?;
-            if let Some(delivery) = ticket.try_receive() {
-                return Ok(Looked::Found(delivery));
-            }
-            if more {
-                continue;
-            }
-            if let Some(delivery) = self.repeated_claim(is_used).await? {
-                return Ok(Looked::Found(delivery));
-            }
             let left = self.until.saturating_duration_since(clock::instant());
-            if left.is_zero() || api.is_stopping() {
-                return Ok(Looked::InVain);
+            if has_news || left.is_zero() || !queue.is_idle() || leader.looks_again_in().is_zero() {
+                let more;
+                (leader, more) = queue.claim_for_waiters(api, leader).await?;
+                if let Some(delivery) = ticket.try_receive() {
+                    return Ok(Looked::Found(delivery));
+                }
+                if more {
+                    continue;
+                }
+                is_waiting = true;
             }
-            if api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {
-                // A paused worker waits as if it found nothing, and leaves the queue to the others.
-                drop(ticket);
-                drop((leader, listener));
-                return Ok(if self.wait_until_resumed().await? { Looked::Resumed } else { Looked::InVain });
+            if is_waiting {
+                if let Some(delivery) = self.repeated_claim(is_used).await? {
+                    return Ok(Looked::Found(delivery));
+                }
+                if left.is_zero() || api.is_stopping() {
+                    return Ok(ticket.leave().await.map_or(Looked::InVain, Looked::Found));
+                }
+                if api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {
+                    // A paused worker waits as if it found nothing, and leaves the queue to the others.
+                    if let Some(delivery) = ticket.leave().await {
+                        return Ok(Looked::Found(delivery));
+                    }
+                    drop(leader);
+                    return Ok(if self.wait_until_resumed().await? {
+                        Looked::Resumed
+                    } else {
+                        Looked::InVain
+                    });
+                }
             }
-            api.wait_for_news(&listener, left.min(LOOK_AGAIN)).await;
+            let most = if is_waiting { leader.looks_again_in() } else { SOON };
+            is_waiting = true;
+            tokio::select! {
+                served = ticket.served() => return Ok(served.map_or(Looked::Lost, Looked::Found)),
+                news = api.wait_for_news(leader.listener(), left.min(most)) => has_news = news,
+            }
         }
     }
 
@@ -267,7 +301,7 @@ impl Claiming<'_> {
                 return Ok(false);
             }
             tokio::select! {
-                () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+                () = tokio::time::sleep(left.min(PAUSED_LOOK)) => {}
                 () = stopped(&mut stop) => {}
             }
             if !api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {

@@ -36,7 +36,7 @@ pub(super) async fn show(call: Call) -> Answer {
         }
         tokio::select! {
             () = changed => {}
-            () = call.api.wait_for_news(&listener, left.min(LOOK_AGAIN)) => {}
+            _ = call.api.wait_for_news(&listener, left.min(LOOK_AGAIN)) => {}
         }
     }
 }

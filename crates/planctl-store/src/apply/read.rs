@@ -287,15 +287,15 @@ impl Store {
         Ok(connection.recycle(result)?.try_get("found")?)
     }
 
-    /// Reads the lease of the item that this call claimed.
-    pub(super) async fn read_claimed_next(
+    /// Reads the lease of the item that the transition was to lease.
+    pub(super) async fn read_leased(
         &self,
         call: &Call<'_>,
         decided: &Decided,
     ) -> Result<Option<Claimed>, ApplyError> {
-        let Some(item) = decided.next_item(call) else { return Ok(None) };
+        let Some(next) = &decided.next else { return Ok(None) };
         let mut connection = self.connections().acquire().await?;
-        let query = sqlx::query(READ_CLAIMED_NEXT).bind(item.id.as_str()).bind(call.token.hash());
+        let query = sqlx::query(READ_CLAIMED_NEXT).bind(next.item.id.as_str()).bind(next.token(call).hash());
         let result = query.fetch_optional(&mut *connection).await;
         let Some(row) = connection.recycle(result)? else { return Ok(None) };
         Ok(Some(claimed_item(call, decided, Lease::from_row(&row)?)?))

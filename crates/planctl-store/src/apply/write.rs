@@ -16,7 +16,6 @@ use crate::claimed::Claimed;
 use crate::commit_queue::CommitError;
 use crate::effects::{self, Armed, Put};
 use crate::history::Draft;
-use crate::holder::Claimant;
 use crate::notifier::WakeFor;
 use crate::proof::{NewVote, Proof};
 use crate::rows::{bytea_literal, micros_of, node_word, status_word, stored_run, time_at, to_json};
@@ -156,7 +155,7 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
 
 impl Decided {
     /// Returns what it writes to the queue and the timers.
-    fn queue_rows<'c>(&self, call: &'c Call<'_>) -> Result<effects::Rows<'c>, sqlx::Error> {
+    fn queue_rows<'c>(&'c self, call: &'c Call<'_>) -> Result<effects::Rows<'c>, sqlx::Error> {
         let answered = match call.event {
             Event::Human(human) => match &human.decision {
                 Decision::Answer { item, .. } => Some(item),
@@ -169,10 +168,7 @@ impl Decided {
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
         };
-        let claimed = self.next_item(call).zip(call.next_claim).map(|(item, claim)| {
-            let holder = &claim.holder;
-            (&item.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, claim.lease))
-        });
+        let claimed = self.next.as_ref().and_then(|next| Some((&next.item.id, next.claimant(call)?)));
         let (effects, now) = (&self.after.effects, self.before.now);
         let proven = self.item.as_ref().map(|(item, _)| item);
         let mut rows =
@@ -201,9 +197,9 @@ impl Decided {
             .map(|(node, _)| node)
     }
 
-    /// Returns the waiters to wake: for claimable work other than the item that the caller claimed, and for leases that may be
+    /// Returns the waiters to wake: for claimable work other than the item that was leased, and for leases that may be
     /// over. `served` says that a run serves some of the new work itself.
-    pub(super) fn wake_for(&self, event: &Event, claimed_next: Option<&Claimed>, served: bool) -> WakeFor {
+    pub(super) fn wake_for(&self, event: &Event, leased: Option<&Claimed>, served: bool) -> WakeFor {
         let frees = self.nodes_freeing_locks().next().is_some();
         let mut wake_for = WakeFor {
             agents: frees,
@@ -213,7 +209,7 @@ impl Decided {
         };
         for effect in &self.after.effects {
             match effect {
-                Effect::Dispatch(item) if claimed_next.is_some_and(|claimed| claimed.item.id == item.id) => {}
+                Effect::Dispatch(item) if leased.is_some_and(|leased| leased.item.id == item.id) => {}
                 Effect::Dispatch(item) => match item.work {
                     Work::Agent { .. } => {
                         wake_for.agents = true;

@@ -4,10 +4,11 @@ use planctl_engine::{Digest, Timestamp};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row};
 
+use super::PLAN_STATUS_FOR_UPDATE;
 use super::digest_at;
-use super::{ApprovalId, PLAN_STATUS_FOR_UPDATE, PlanId};
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::ids::{ApprovalId, PlanId};
 use crate::rows::{optional_time_at, time_at};
 use crate::store::Store;
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::WorkspaceId;
+use crate::ids::WorkspaceId;
 use crate::rows::{at_of, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 

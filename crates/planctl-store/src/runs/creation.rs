@@ -9,7 +9,7 @@ use crate::connections::{RetryPolicy, repeated};
 use crate::error::{StoreError, violates_constraint};
 use crate::history::genesis;
 use crate::holder::ServedRole;
-use crate::plans::{ApprovalId, PlanId};
+use crate::ids::{ApprovalId, PlanId};
 use crate::requests::RequestId;
 use crate::rows::{run_id, status_word, stored_run, stored_time, to_json};
 use crate::sealed::SEAL;

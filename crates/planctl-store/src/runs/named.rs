@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{RUN_LAST, RUN_LAST_IN, RUN_OF_PATH, RUNS_BEGINNING, RUNS_NAMED, RunRow};
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::WorkspaceId;
+use crate::ids::WorkspaceId;
 use crate::store::Store;
 
 impl Store {

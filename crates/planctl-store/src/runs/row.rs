@@ -8,7 +8,7 @@ use sqlx::postgres::PgRow;
 
 use crate::claimed::RunConfig;
 use crate::error::{StoreError, Unread};
-use crate::plans::{ApprovalId, PlanId, WorkspaceId};
+use crate::ids::{ApprovalId, PlanId, WorkspaceId};
 use crate::rows::{from_json, optional_time_at, run_id, time_at};
 
 /// A run as it stands.

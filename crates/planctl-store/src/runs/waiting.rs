@@ -12,7 +12,8 @@ use sqlx::postgres::PgRow;
 use super::asks::{AskRow, ask_row};
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::plans::{WorkspaceId, digest_at};
+use crate::ids::WorkspaceId;
+use crate::plans::digest_at;
 use crate::rows::{run_id, stored_run};
 use crate::store::Store;
 

@@ -114,7 +114,7 @@ async fn p2_a_connection_lost_before_the_commit_is_applied_once_by_the_retry() {
 
 /// A proxy that forwards bytes and, where told to, swallows one answer of the server and hangs up: the statement was
 /// done and nobody hears of it.
-struct Proxy {
+pub struct Proxy {
     port: u16,
     /// How many answers pass before one is swallowed; zero swallows none.
     countdown: Arc<AtomicI64>,
@@ -122,7 +122,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    async fn before(options: &PgConnectOptions) -> Proxy {
+    pub async fn before(options: &PgConnectOptions) -> Proxy {
         let socket = options
             .get_socket()
             .expect("the test cluster listens on a socket")
@@ -156,16 +156,16 @@ impl Proxy {
         Proxy { port, countdown, _task: task }
     }
 
-    fn swallow(&self, nth: i64) {
+    pub fn swallow(&self, nth: i64) {
         self.countdown.store(nth, Ordering::SeqCst);
     }
 
-    fn has_swallowed(&self) -> bool {
+    pub fn has_swallowed(&self) -> bool {
         self.countdown.load(Ordering::SeqCst) <= 0
     }
 }
 
-async fn through(proxy: &Proxy, options: PgConnectOptions) -> Store {
+pub async fn through(proxy: &Proxy, options: PgConnectOptions) -> Store {
     let options = PgConnectOptions::new_without_pgpass()
         .host("127.0.0.1")
         .port(proxy.port)

@@ -86,6 +86,8 @@ fn p23_b8_migrations_only_add() {
             .replace("drop trigger runs_use on runs", "")
             // Since 0041 a claim gives out no work beside a revoked holder that it saw too late, for earlier versions as well.
             .replace("create or replace function planctl_claim_1(", "")
+            // Since 0044 a transition leases work to one who waits for it. To what earlier versions write, it answers as before.
+            .replace("create or replace function planctl_commit_1(", "")
             // Since 0025 an ask may be of a draft. Earlier versions read asks together with their runs, and so see no others.
             .replace("alter column run drop not null", "")
             .replace("alter column node drop not null", "")

@@ -34,6 +34,8 @@ mod scopes;
 mod transcripts;
 #[path = "http/votes.rs"]
 mod votes;
+#[path = "http/waiting.rs"]
+mod waiting;
 #[path = "http/work.rs"]
 mod work;
 #[path = "http/workers.rs"]

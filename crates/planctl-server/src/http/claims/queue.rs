@@ -2,12 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role};
 use planctl_glob::Glob;
-use planctl_store::{Claim, ClaimLane, ClaimRequest, Claimed, Holder, Store, StoreError};
+use planctl_store::{
+    Claim, ClaimLane, ClaimRequest, Claimed, Holder, Listener, News, Store, StoreError, WaitingWorker,
+    WaitingWorkers,
+};
 use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::time::Instant;
 
+use crate::clock;
 use crate::http::ApiState;
 use crate::http::problem::of_store;
 use crate::mutex::lock;
@@ -16,6 +22,11 @@ use planctl_config::takes_plan;
 
 /// The most workers whose claims are made at once: one statement holds the rows of all their items.
 const AT_ONCE: usize = 16;
+
+/// How many queues are kept, as long as nobody waits in them.
+const QUEUES_KEPT: usize = 100;
+/// How long to wait without a notification before looking again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The work that a claim wants.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -39,10 +50,69 @@ pub(super) struct ClaimQueues {
 }
 
 impl ClaimQueues {
-    pub(super) fn of(&self, work: &Wanted) -> Arc<ClaimQueue> {
+    pub(super) fn of(&self, work: &Wanted, store: &Store) -> Arc<ClaimQueue> {
         let mut all = lock(&self.all);
-        all.retain(|_, queue| Arc::strong_count(queue) > 1);
-        all.entry(work.clone()).or_insert_with(|| Arc::new(ClaimQueue::new(work))).clone()
+        if let Some(queue) = all.get(work) {
+            return queue.clone();
+        }
+        if all.len() >= QUEUES_KEPT {
+            all.retain(|_, queue| Arc::strong_count(queue) > 1);
+        }
+        all.entry(work.clone()).or_insert_with(|| Arc::new(ClaimQueue::new(work, store))).clone()
+    }
+}
+
+impl WaitingWorkers for ClaimQueues {
+    fn take(&self, role: &Role, plan: &str) -> Option<Box<dyn WaitingWorker>> {
+        let all = lock(&self.all);
+        let of_role =
+            all.values().filter(|queue| queue.work.roles.contains(role) && queue.work.wants(role, plan));
+        let taken = of_role.filter_map(Taken::first_of).next()?;
+        Some(Box::new(taken))
+    }
+}
+
+/// A waiter that a transition took to lease its work to.
+struct Taken {
+    queue: Arc<ClaimQueue>,
+    request: ClaimRequest,
+    /// Until it is served.
+    waiter: Mutex<Option<Waiter>>,
+}
+
+impl Taken {
+    fn first_of(queue: &Arc<ClaimQueue>) -> Option<Taken> {
+        let mut of_queue = queue.queue();
+        let waiter = if of_queue.is_idle { of_queue.waiting.pop_front() } else { None }?;
+        drop(of_queue);
+        Some(Taken {
+            queue: queue.clone(),
+            request: waiter.request.clone(),
+            waiter: Mutex::new(Some(waiter)),
+        })
+    }
+}
+
+impl WaitingWorker for Taken {
+    fn request(&self) -> &ClaimRequest {
+        &self.request
+    }
+
+    fn serve(&self, claimed: Claimed) {
+        if let Some(waiter) = lock(&self.waiter).take() {
+            waiter.deliver(Some(claimed));
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(waiter) = lock(&self.waiter).take() {
+            let api = waiter.api.clone();
+            self.queue.put_back(vec![waiter]);
+            // The leader may have looked for all others meanwhile.
+            api.server_node().store().wake_listeners(News::Agents);
+        }
     }
 }
 
@@ -50,13 +120,23 @@ impl ClaimQueues {
 pub(super) struct ClaimQueue {
     work: Wanted,
     /// Held by the leader.
-    leadership: Arc<tokio::sync::Mutex<()>>,
+    leadership: Arc<tokio::sync::Mutex<Leadership>>,
     queue: Mutex<Queue>,
+}
+
+/// Left by each leader to the next one, which need not repeat a look that found nothing.
+struct Leadership {
+    /// Keeps the news that came while nobody led.
+    listener: Listener,
+    looked_at: Option<Instant>,
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiter>,
+    /// Says that the last look found nothing for those that wait, and no other look is under way. Only then are they served by
+    /// transitions: work that has waited longer goes first.
+    is_idle: bool,
     /// Waiters that want to leave and whose claim is under way.
     leaving: BTreeSet<u64>,
     joined: u64,
@@ -72,6 +152,7 @@ impl Queue {
 
 struct Waiter {
     number: u64,
+    api: ApiState,
     request: ClaimRequest,
     /// Whether the client can repeat its claim under its secret.
     repeats: bool,
@@ -82,10 +163,10 @@ struct Waiter {
 
 impl Waiter {
     /// Delivers an item to the waiter; returns the waiter if there is none.
-    fn deliver(self, api: &ApiState, claimed: Option<Claimed>) -> Option<Waiter> {
+    fn deliver(self, claimed: Option<Claimed>) -> Option<Waiter> {
         let Some(claimed) = claimed else { return Some(self) };
         // If the client disconnected, the delivery is dropped, which gives the item back.
-        drop(self.answer.send(Delivery::new(api, claimed, self.repeats)));
+        drop(self.answer.send(Delivery::new(&self.api, claimed, self.repeats)));
         None
     }
 }
@@ -150,7 +231,19 @@ pub(super) struct Ticket<'a> {
 
 /// The leadership of a queue; released on drop.
 pub(super) struct Leader {
-    _held: OwnedMutexGuard<()>,
+    leadership: OwnedMutexGuard<Leadership>,
+}
+
+impl Leader {
+    pub(super) fn listener(&self) -> &Listener {
+        &self.leadership.listener
+    }
+
+    /// Returns how long it may wait for news before it looks again without any.
+    pub(super) fn looks_again_in(&self) -> Duration {
+        let since = self.leadership.looked_at.map(|at| clock::instant().duration_since(at));
+        since.map_or(Duration::ZERO, |since| LOOK_AGAIN.saturating_sub(since))
+    }
 }
 
 /// The end of a wait.
@@ -164,8 +257,15 @@ pub(super) enum WaiterEvent {
 }
 
 impl ClaimQueue {
-    fn new(work: &Wanted) -> ClaimQueue {
-        ClaimQueue { work: work.clone(), leadership: Arc::default(), queue: Mutex::default() }
+    fn new(work: &Wanted, store: &Store) -> ClaimQueue {
+        let leadership = Leadership { listener: store.listen(News::Agents), looked_at: None };
+        let leadership = Arc::new(tokio::sync::Mutex::new(leadership));
+        ClaimQueue { work: work.clone(), leadership, queue: Mutex::default() }
+    }
+
+    /// Says that the last look found nothing for those that wait, and that none is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue().is_idle
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -173,12 +273,13 @@ impl ClaimQueue {
     }
 
     /// Joins the queue, to wait for an item; `repeats` says that its claim can be repeated under its secret.
-    pub(super) fn join(&self, request: ClaimRequest, repeats: bool) -> Ticket<'_> {
+    pub(super) fn join(&self, api: &ApiState, request: ClaimRequest, repeats: bool) -> Ticket<'_> {
         let (answer, answered) = oneshot::channel();
         let mut queue = self.queue();
         queue.joined += 1;
         let number = queue.joined;
-        queue.waiting.push_back(Waiter { number, request, repeats, claims_alone: false, answer });
+        let api = api.clone();
+        queue.waiting.push_back(Waiter { number, api, request, repeats, claims_alone: false, answer });
         Ticket { queue: self, number, answered }
     }
 
@@ -189,9 +290,10 @@ impl ClaimQueue {
     pub(super) async fn claim_for_waiters(
         self: &Arc<ClaimQueue>,
         api: &ApiState,
-        leader: Leader,
+        mut leader: Leader,
     ) -> Result<(Leader, bool), Problem> {
         let (queue, to) = (self.clone(), api.clone());
+        leader.leadership.looked_at = Some(clock::instant());
         api.to_its_end(async move { Ok((leader, queue.claim_batch(&to).await?)) }).await
     }
 
@@ -199,6 +301,7 @@ impl ClaimQueue {
         let (store, host) = (api.server_node().store(), api.server_node().host());
         let first: Vec<Waiter> = {
             let mut queue = self.queue();
+            queue.is_idle = false;
             let count = queue.waiting.len().min(AT_ONCE);
             queue.waiting.drain(..count).collect()
         };
@@ -220,7 +323,7 @@ impl ClaimQueue {
                     requests.iter().map(|_| None).collect()
                 });
             for (one, claimed) in together.into_iter().zip(claimed) {
-                unserved.extend(Waiter { claims_alone: has_failed, ..one }.deliver(api, claimed));
+                unserved.extend(Waiter { claims_alone: has_failed, ..one }.deliver(claimed));
             }
         }
         for one in alone {
@@ -231,10 +334,11 @@ impl ClaimQueue {
                 None if one.claims_alone => store.claim_of_token(token).await.map_err(of_store)?,
                 claimed => claimed,
             };
-            unserved.extend(one.deliver(api, claimed));
+            unserved.extend(one.deliver(claimed));
         }
         let again = has_failed || unserved.len() < count;
         self.put_back(unserved);
+        self.queue().is_idle = !again;
         Ok(again)
     }
 
@@ -280,8 +384,13 @@ impl Ticket<'_> {
             answered = &mut self.answered => {
                 answered.map_or(WaiterEvent::Lost, WaiterEvent::Served)
             }
-            held = self.queue.leadership.clone().lock_owned() => WaiterEvent::Leads(Leader { _held: held }),
+            held = self.queue.leadership.clone().lock_owned() => WaiterEvent::Leads(Leader { leadership: held }),
         }
+    }
+
+    /// Waits until a transition has served this waiter, which leads the queue; `None` where its claim was dropped.
+    pub(super) async fn served(&mut self) -> Option<Delivery> {
+        (&mut self.answered).await.ok()
     }
 
     /// Returns the item that the last look claimed for this waiter, if any.
