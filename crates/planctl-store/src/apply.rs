@@ -1,7 +1,7 @@
 //! The only writer of runs: feeds one event to one run, all or nothing.
 //!
 //! Two round trips carry a transition. The first reads the run's row, the records the event touches, the item that
-//! proves it, and the database's time. The second calls a function of the database (migration 0011) that writes everything
+//! proves it, and the database's time. The second calls a function of the database (migration 0044) that writes everything
 //! that follows and commits by itself. Where this process wrote the run last, the first one is left out (see [`snapshot`]).
 //!
 //! No row is locked between the two. The run's row keeps two writers apart: the function updates it

@@ -21,7 +21,7 @@ use crate::proof::{NewVote, Proof};
 use crate::rows::{bytea_literal, micros_of, node_word, status_word, stored_run, time_at, to_json};
 use crate::store::Store;
 
-/// Writes transitions by the function of migration 0011, which says what it does step by step.
+/// Writes transitions by the function of migration 0044, which says what it does step by step.
 pub(crate) const COMMIT: &str = "select run, is_late, \"now\", generation, lease_until, hard_deadline, revision, approval, \
      settings, served from planctl_commit_1($1::json)";
 
