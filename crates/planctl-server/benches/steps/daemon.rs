@@ -312,7 +312,7 @@ enum IdleHolder {
     Client(Client, Value),
 }
 
-/// Has one worker do the steps of one run: each from the item in its hands to the next one.
+/// Has one worker do the steps of one run, and measures each from its item to the next one.
 async fn one_worker(bench: &Bench, daemon: &Daemon) {
     let mut floor = Floor::connect(bench.server_node.store()).await;
     let run = bench.active("one-worker", ONE_WORKER_STEPS).await;

@@ -109,7 +109,8 @@ impl Drop for Taken {
     fn drop(&mut self) {
         if let Some(waiter) = lock(&self.waiter).take() {
             let api = waiter.api.clone();
-            self.queue.put_back(vec![waiter]);
+            // The transition may have been written all the same, where its answer was lost.
+            self.queue.put_back(vec![Waiter { claims_alone: true, ..waiter }]);
             // The leader may have looked for all others meanwhile.
             api.server_node().store().wake_listeners(News::Agents);
         }
@@ -156,7 +157,7 @@ struct Waiter {
     request: ClaimRequest,
     /// Whether the client can repeat its claim under its secret.
     repeats: bool,
-    /// Whether a claim made together with others has failed.
+    /// Whether a claim made together with others has failed, or a transition took it and did not serve it. It may have a lease.
     claims_alone: bool,
     answer: oneshot::Sender<Delivery>,
 }

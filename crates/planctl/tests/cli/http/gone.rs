@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::house::{Ask, House, written};
+use super::house::{Ask, House, plan, written};
 
 /// Words in the text of a statement that claims, and of one that writes a worker's report.
 const CLAIM: &str = "planctl_claim_1";
@@ -179,4 +179,29 @@ fn a_report_whose_sender_has_gone_is_heard_and_its_contract_runs_at_once() {
     let events = house.fixture.event_names(&run);
     assert_eq!(events.iter().filter(|event| *event == "agent.reported").count(), 1, "{events:?}");
     assert!(!events.iter().any(|event| event == "clock.lease_lost"), "{events:?}");
+}
+
+/// The verdict is about to lease the next step to a worker that waits, which goes at that moment.
+#[test]
+fn work_that_a_verdict_leases_to_a_worker_that_has_gone_is_for_the_next_one() {
+    let house = House::new();
+    let second = plan("two", "hello").split("## Steps\n").nth(1).unwrap().replace("### 1.", "### 2.");
+    let first = plan("two", "hello")
+        .replace("grep -qx hello out.txt", "until test -e go.txt; do sleep 0.02; done; test -e go.txt");
+    house.fixture.write("two.md", &format!("{first}{second}"));
+    let said = house.fixture.planctl(&["plan", "run", "two.md", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let claimed = house.claim();
+    let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
+    let body = Some(r#"{"text": "done"}"#.to_owned());
+    let ask = Ask { token: claimed["token"].as_str(), body, ..Ask::default() };
+    assert_eq!(house.local("POST", &path, &ask).status, 200);
+    let waiting = Asking::claim(&house, "mole", None, 60);
+    let locked = Locked::lock(&house, "history");
+    house.fixture.write("go.txt", "");
+    locked.await_waiting(REPORT);
+    waiting.go();
+    drop(locked);
+    let next = house.claim();
+    assert_eq!((&next["step"], &next["attempt"]), (&Value::from(2), &Value::from(1)), "{next}");
 }
