@@ -314,9 +314,9 @@ impl Store {
                 Ok(after) if before.is_cached && withdraws_items(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
-                    let next = self.next_item(call, &before, &after, (&meta, &graph));
-                    let decided = assemble_decided(call, event, before, after, digest, meta, graph);
-                    return Ok(Arc::new(Decided { next, ..decided }));
+                    let mut decided = assemble_decided(call, event, before, after, digest, meta, graph);
+                    decided.next = self.next_item(call, &decided);
+                    return Ok(Arc::new(decided));
                 }
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;

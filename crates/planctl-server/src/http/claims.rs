@@ -16,7 +16,7 @@ use planctl_store::{ClaimRequest, Claimed, SeenWorker, Store, StoreError, Token}
 use tokio::time::Instant;
 
 use self::lease::{LEASE_SECONDS, is_lease, lease_for};
-use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, WaiterEvent, Wanted};
+use self::queue::{ClaimQueue, ClaimQueues, Delivery, LOOK_AGAIN, Leader, Ticket, WaiterEvent, Wanted};
 use super::guard::Standing;
 use super::parameters::WAIT;
 use super::printed::Printed;
@@ -33,8 +33,6 @@ use planctl_api::{Code, Problem};
 pub(super) use self::lease::{Lease, no_such_item};
 pub(super) use self::view::view;
 
-/// How long a paused worker waits before it looks whether it still is.
-const PAUSED_LOOK: Duration = Duration::from_secs(1);
 /// The least time that a claim queues for: a leader looks without waiting.
 const SOON: Duration = Duration::from_millis(50);
 /// How many items one worker may say it works on at once.
@@ -301,7 +299,7 @@ impl Claiming<'_> {
                 return Ok(false);
             }
             tokio::select! {
-                () = tokio::time::sleep(left.min(PAUSED_LOOK)) => {}
+                () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
                 () = stopped(&mut stop) => {}
             }
             if !api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {

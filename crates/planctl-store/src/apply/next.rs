@@ -1,11 +1,10 @@
 //! The item that a transition leases as it dispatches it: to its caller, or to one who waits for work.
 
-use planctl_engine::{Advance, Effect, Graph, Item, Timestamp, Work};
+use planctl_engine::{Effect, Item, Timestamp, Work};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::{Call, Decided, read};
-use crate::cache::RunMeta;
+use super::{Call, Decided};
 use crate::claimed::{Claimed, RunConfig};
 use crate::error::StoreError;
 use crate::holder::{Claimant, NextClaim};
@@ -39,13 +38,8 @@ impl Next {
 impl Store {
     /// Returns the item that the transition dispatches and leases: to the caller a gate before other work, or to one who waits
     /// the first work that somebody waits for.
-    pub(super) fn next_item(
-        &self,
-        call: &Call<'_>,
-        before: &read::Loaded,
-        after: &Advance,
-        (meta, graph): (&RunMeta, &Graph),
-    ) -> Option<Next> {
+    pub(super) fn next_item(&self, call: &Call<'_>, decided: &Decided) -> Option<Next> {
+        let Decided { before, after, meta, graph, .. } = decided;
         let due = || {
             after.effects.iter().filter_map(|effect| match effect {
                 // One that waits before it is tried again (DOT R2) is nobody's yet.

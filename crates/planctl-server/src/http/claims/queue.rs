@@ -26,7 +26,7 @@ const AT_ONCE: usize = 16;
 /// How many queues are kept, as long as nobody waits in them.
 const QUEUES_KEPT: usize = 100;
 /// How long to wait without a notification before looking again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The work that a claim wants.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

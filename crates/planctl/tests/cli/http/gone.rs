@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::house::{Ask, House, plan, written};
+use super::work::say;
 
 /// Words in the text of a statement that claims, and of one that writes a worker's report.
 const CLAIM: &str = "planctl_claim_1";
@@ -192,10 +193,7 @@ fn work_that_a_verdict_leases_to_a_worker_that_has_gone_is_for_the_next_one() {
     let said = house.fixture.planctl(&["plan", "run", "two.md", "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     let claimed = house.claim();
-    let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
-    let body = Some(r#"{"text": "done"}"#.to_owned());
-    let ask = Ask { token: claimed["token"].as_str(), body, ..Ask::default() };
-    assert_eq!(house.local("POST", &path, &ask).status, 200);
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
     let waiting = Asking::claim(&house, "mole", None, 60);
     let locked = Locked::lock(&house, "history");
     house.fixture.write("go.txt", "");

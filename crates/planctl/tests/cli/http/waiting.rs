@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::house::{Ask, House};
+use super::work::say;
 
 /// As many steps as there are tries for a worker to wait already when a verdict is written.
 const STEPS: usize = 6;
@@ -35,10 +36,7 @@ fn a_worker_that_waits_is_given_the_next_step_by_the_transaction_of_the_verdict(
             "select (i.xmin = r.xmin)::int from items i join runs r on r.id = i.run where i.state = 'leased'";
         leased_at_once += house.fixture.sql(one).parse::<usize>().unwrap();
         house.fixture.write(&format!("{number}.txt"), &format!("{number}\n"));
-        let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
-        let body = Some(r#"{"text": "done"}"#.to_owned());
-        let ask = Ask { token: claimed["token"].as_str(), body, ..Ask::default() };
-        assert_eq!(house.local("POST", &path, &ask).status, 200);
+        assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
     }
     house.until(said.out.trim(), "done");
     assert!(leased_at_once > 0, "a claim was made for each step");

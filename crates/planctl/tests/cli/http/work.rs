@@ -10,7 +10,7 @@ fn at<'a>(claimed: &'a Value, token: &'a str) -> (String, &'a str) {
     (claimed["item"].as_str().unwrap().to_owned(), token)
 }
 
-fn say(house: &House, claimed: &Value, verb: &str, body: &str) -> Reply {
+pub(super) fn say(house: &House, claimed: &Value, verb: &str, body: &str) -> Reply {
     let (item, token) = at(claimed, claimed["token"].as_str().unwrap());
     let ask = Ask { token: Some(token), body: Some(body.to_owned()), ..Ask::default() };
     house.network("POST", &format!("/v1/items/{item}/{verb}"), &ask)
