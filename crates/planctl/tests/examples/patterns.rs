@@ -98,7 +98,7 @@ fn trials() -> BTreeMap<&'static str, Trial> {
             "A service comes up and answers",
             trial(
                 service,
-                "echo 'echo \"status: ok\" > \"$1/status\"' > serve.sh",
+                "printf 'echo \"status: ok\" > \"$1/status\"\\nsleep 0.2\\n' > serve.sh",
                 "printf 'echo \"status: ok\" > \"$1/status\"\\nexec sleep 60\\n' > serve.sh",
             ),
         ),
