@@ -72,6 +72,20 @@ async fn commits_are_durable_and_nothing_listens_on_tcp(cluster: &Cluster) {
 }
 
 #[tokio::test]
+async fn a_server_has_no_memory_that_a_worker_may_write_to_or_a_logout_removes() {
+    let place = ClusterDir::new();
+    let cluster = attach(&place).await;
+    query(&cluster, "create table kept (n int)").await.unwrap();
+    let postmaster = server_pid(&place).unwrap();
+    let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children")).unwrap();
+    let own = postmaster.to_string();
+    for process in children.split_whitespace().chain([own.as_str()]) {
+        let mapped = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        assert!(!mapped.contains("/dev/shm/"), "{process}: {mapped}");
+    }
+}
+
+#[tokio::test]
 async fn the_owners_leaving_hands_the_server_to_the_next_one() {
     let place = ClusterDir::new();
     let first = attach(&place).await;

@@ -47,10 +47,15 @@ const PING_LINES: [&str; 4] = [
 const LOG_BYTES_MAX: u64 = 10 << 20;
 
 /// The settings of the private cluster. `fsync` and `synchronous_commit` are named so that no file can switch them off.
-const SETTINGS: [&str; 16] = [
+///
+/// Memory that sessions share is mapped from files of the data directory. By default it lies in `/dev/shm`: there confined workers
+/// may write, logind removes it when its user logs out (`RemoveIPC`), so that no session can begin any more, and that of a killed
+/// server whose directory is removed stays.
+const SETTINGS: [&str; 17] = [
     "listen_addresses=",
     "unix_socket_permissions=0700",
     "shared_buffers=64MB",
+    "dynamic_shared_memory_type=mmap",
     "max_connections=100",
     "autovacuum_naptime=5s",
     "fsync=on",
