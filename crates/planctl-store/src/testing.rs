@@ -169,6 +169,23 @@ impl TestCluster {
         self.fresh_database("empty", async |_| Ok(())).await
     }
 
+    /// Drops a template that no test will ask for again. One of planctl's schema stays, for the next run of the tests.
+    ///
+    /// # Panics
+    ///
+    /// When it can't be dropped.
+    pub async fn drop_template(&self, template: &str) {
+        let name = template_name(template);
+        let dropped = async {
+            let mut admin = PgConnection::connect_with(&self.admin_options()).await?;
+            run(&mut admin, format!("alter database {name} is_template false")).await?;
+            run(&mut admin, format!("drop database {name}")).await
+        };
+        if let Err(error) = dropped.await {
+            panic!("could not drop the template {template}: {error}");
+        }
+    }
+
     async fn copy_template<M>(
         &self,
         name: &str,

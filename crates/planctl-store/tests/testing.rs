@@ -41,6 +41,7 @@ async fn each_test_gets_a_copy_of_the_migrated_template() {
     drop(one);
     let left = sqlx::query_scalar::<_, i64>("select count(*) from pg_database where datname = $1");
     assert_eq!(left.bind(name).fetch_one(&two_pool).await.unwrap(), 0, "a dropped database is gone");
+    TestCluster::shared().drop_template(&template).await;
 }
 
 #[tokio::test]
@@ -53,6 +54,7 @@ async fn a_template_whose_migration_failed_is_made_anew() {
     assert!(failed.await.unwrap_err().is_panic());
     let database = TestCluster::shared().fresh_database(&template, async |_| Ok(())).await;
     pool(database.connect_options()).await;
+    TestCluster::shared().drop_template(&template).await;
 }
 
 /// Not a test of its own: another test process, for the test below.
