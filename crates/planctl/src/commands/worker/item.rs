@@ -26,7 +26,8 @@ const REPORT_AGAIN_MOST: Duration = Duration::from_secs(5);
 
 /// Between two heartbeats at least: each waits for news itself.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// And after one that was not answered.
+/// And after one that was not answered: a quarter of what is left of the lease, between these.
+const BEAT_AGAIN_LEAST: Duration = Duration::from_millis(100);
 const BEAT_AGAIN: Duration = Duration::from_secs(5);
 
 /// How many heartbeats are due while a lease lasts.
@@ -200,6 +201,9 @@ impl WorkerPool {
 }
 
 /// Renews the lease periodically and notices at once when it ends; returns why the work ended.
+///
+/// The daemon renews when it reads a heartbeat, and answers after the wait that it asks for. Both the wait and the time that the answer
+/// may take shrink with what is left of the lease, so that several are tried: the daemon may stand still, or one may be lost on its way.
 async fn keep_lease(held: &LeasedItem, heartbeat_seconds: u64) -> &'static str {
     let pause = Duration::from_secs(heartbeat_seconds.max(1));
     let lease = pause * LEASE_HEARTBEATS;
@@ -208,8 +212,14 @@ async fn keep_lease(held: &LeasedItem, heartbeat_seconds: u64) -> &'static str {
     loop {
         tokio::time::sleep_until(ends_at.min(asked_at + jittered(rest))).await;
         asked_at = planctl_server::instant();
-        rest = BEAT_AGAIN;
-        match tokio::time::timeout_at(ends_at, held.send_heartbeat(pause)).await {
+        let left = ends_at.saturating_duration_since(asked_at);
+        if left.is_zero() {
+            // Another worker may already work on it, in the same workspace.
+            return "the daemon was away for longer than the lease lasts; the work was ended";
+        }
+        let wait = pause.min(left / 2);
+        rest = (left / 4).clamp(BEAT_AGAIN_LEAST, BEAT_AGAIN);
+        match tokio::time::timeout(wait + (left - wait) / 4, held.send_heartbeat(wait)).await {
             Ok(Ok(view)) if view.cancel => {
                 return "the run is over, or the work was taken back; the work was ended";
             }
@@ -220,8 +230,7 @@ async fn keep_lease(held: &LeasedItem, heartbeat_seconds: u64) -> &'static str {
             }
             // The lease outlives a short outage.
             Ok(Err(failure)) => tracing::warn!(error = %failure.message, "a lease was not renewed"),
-            // Another worker may already work on it, in the same workspace.
-            Err(_) => return "the daemon was away for longer than the lease lasts; the work was ended",
+            Err(_) => tracing::warn!("a heartbeat was not answered"),
         }
     }
 }

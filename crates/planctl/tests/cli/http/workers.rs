@@ -334,6 +334,27 @@ fn a_worker_that_is_cut_off_for_longer_than_its_lease_ends_its_work() {
     assert_eq!(going.end().code, 0);
 }
 
+#[test]
+fn a_worker_goes_on_whose_daemon_stood_still_until_shortly_before_the_end_of_the_lease() {
+    // Its lease lasts for four times as long, and a heartbeat waits for news for a third of that.
+    let house = House::with(&[("PLANCTL_LEASE_SECONDS", "5")]);
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
+    let exec = "echo $$ > pid; until test -e go; do sleep 0.1; done; echo hello > out.txt";
+    let going = worker(&house, exec, &["--once"]);
+    until("it works", || lives(&house.fixture.read("pid")));
+    house.signal(Signal::STOP);
+    let left =
+        "select lease_until < clock_timestamp() + interval '5 seconds' from items where state = 'leased'";
+    house.until_sql(left, "t");
+    let over = house.fixture.sql("select lease_until from items where state = 'leased'");
+    house.signal(Signal::CONT);
+    house.until_sql(&format!("select clock_timestamp() > '{over}'"), "t");
+    house.fixture.write("go", "");
+    let said = going.end();
+    assert!(said.code == 0 && !said.err.contains("was away"), "{said:?}");
+    house.until(&run, "done");
+}
+
 fn kill_daemon(house: &House) {
     let daemon = house.local("GET", "/v1/daemon", &Ask::default()).json();
     let pid = daemon["daemon"]["pid"].as_i64().unwrap();
