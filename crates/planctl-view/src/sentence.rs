@@ -121,10 +121,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             )
         }
         Fact::NodeInterrupted { node, attempt, .. } => {
-            format!(
-                "attempt {attempt} of {} was interrupted because planctl stopped, and was handed out again",
-                name(node)
-            )
+            format!("attempt {attempt} of {} was interrupted, and was handed out again", name(node))
         }
         Fact::GateRepeated { node, purpose: Purpose::Rehearsal, why, .. } => {
             format!("the contract of {} was inconclusive before the work ({why}) and ran again", name(node))

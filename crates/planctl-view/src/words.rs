@@ -106,7 +106,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::NoEdge => "no edge fits the outcome",
         Reason::Undelivered => "no worker could run it, in several deliveries",
         Reason::Permission => "the worker lacks a permission",
-        Reason::Interrupted => "it was interrupted repeatedly, because planctl stopped",
+        Reason::Interrupted => "it was interrupted repeatedly: planctl stopped, or its worker gave it back",
         Reason::Inconclusive => "the gate was inconclusive repeatedly",
         Reason::NotRed => "its contract was not red before the work",
         Reason::Stale => "the run stood still for too long",
