@@ -46,6 +46,8 @@ fn x_19_contracts_that_can_not_fail_are_found() {
             "x=1",
             "printf 'ok'",
             "trap 'exit 0' EXIT\npytest",
+            "trap '{ rm -f /tmp/x\nexit 0; }' EXIT\npytest",
+            "t=$(mktemp -d); trap \"rm -rf $t; exit 0\" EXIT; pytest",
             "pytest | true",
             "set +e; pytest; true",
             "false || true",
@@ -362,6 +364,15 @@ fn d7_failures_that_are_lost_on_some_way_are_found() {
         ],
         P104,
     );
+    for code in [P110, P113] {
+        none_is(
+            &[
+                "trap 'exit 1' ERR\ntest -f x\ngrep -q x y",
+                "trap 'echo \"line $LINENO\"; exit $?' ERR; pytest; test -f x",
+            ],
+            code,
+        );
+    }
     none_is(
         &[
             "cleanup() { rm -f /tmp/x; }; trap cleanup EXIT; pytest",
@@ -728,6 +739,8 @@ fn processes_that_are_left_behind_are_found() {
             "a & b & wait",
             "server & pid=$!; test -f x; kill $pid",
             "server &\ntrap 'kill $!' EXIT\ntest -f x",
+            "server & pid=$!\ntrap \"kill $pid; rm -rf \\\"${TMPDIR}/s\\\"\" EXIT\ntest -f x",
+            "server & bash -c \"kill $!\"; test -f x",
             "docker run --rm x",
             "docker compose up -d && test -f x; docker compose down",
             "test -f x && test -f y",
