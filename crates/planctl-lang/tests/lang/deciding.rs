@@ -346,8 +346,9 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 57] = [
-        ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml"]),
+    let cases: [(&str, &[&str]); 58] = [
+        ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml", ".ignore", "app/.ignore"]),
+        ("mypy app && python3 -m mypy tests/test_cart.py", &["app/deep/cart.pyi", "tests/test_cart.pyi"]),
         ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
         ("npx eslint && shellcheck **/*.sh", &["app/deep/.eslintrc.json", "app/deep/.shellcheckrc"]),
         ("git ls-files '*.js' | xargs npx prettier --check", &["app/.prettierrc.json", "app/.editorconfig"]),
