@@ -122,6 +122,59 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
 }
 
 #[test]
+fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
+    let here = "#!/usr/bin/env bash\nhere=$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\n. \"$here/lib.sh\"\n";
+    let workspace = Files(BTreeMap::from([
+        ("check.sh", ". ./lib.sh\nsource lib/helpers.sh\n. /etc/profile\n"),
+        ("lib.sh", "#!/bin/bash\n. lib/more.sh\n. ./check.sh\n"),
+        ("lib/helpers.sh", ""),
+        ("lib/more.sh", ""),
+        ("tests/check", here),
+        (
+            "tests/lib.sh",
+            ". src/greet.sh\nmain() { . \"$(dirname \"$0\")/main.sh\"; }\nmain\nbash tests/deep/all.sh\n",
+        ),
+        ("tests/deep/all.sh", "source tests/deep/own.sh && make test\n"),
+        ("src/greet.sh", ""),
+        ("check.py", ". lib.sh"),
+        ("Makefile", "check:\n\tbash tests/check\n"),
+    ]));
+    let of_tests = ["tests/check", "tests/lib.sh", "tests/main.sh", "tests/deep/own.sh"];
+    let cases: [(&str, &[&str]); 7] = [
+        ("bash check.sh", &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"]),
+        (". check.sh", &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"]),
+        ("tests/check", &of_tests),
+        ("cd tests && ./check", &["tests/check", "tests/lib.sh", "tests/main.sh", "tests/src/greet.sh"]),
+        ("test \"$(tests/check)\" = ok", &["tests/check"]),
+        (
+            "bash check.sh > check.log; bash -n tests/check",
+            &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"],
+        ),
+        (
+            "make check",
+            &[
+                "GNUmakefile",
+                "Makefile",
+                "check",
+                "makefile",
+                "tests/check",
+                "tests/lib.sh",
+                "tests/main.sh",
+                "tests/deep/own.sh",
+            ],
+        ),
+    ];
+    for (script, expected) in cases {
+        let mut found = decided(script, &workspace);
+        let mut expected = expected.to_vec();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{script}");
+    }
+    assert!(!decided("python3 check.py", &workspace).contains(&"lib.sh".to_owned()));
+}
+
+#[test]
 fn what_is_run_and_cannot_be_told_is_said() {
     let scripts = [
         "bash \"$(curl -s example.org/name)\"",

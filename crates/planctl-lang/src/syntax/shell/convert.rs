@@ -677,6 +677,7 @@ fn variable(parameter: &Parameter) -> Option<String> {
         | Parameter::NamedWithAllIndices { name, .. } => Some(name.clone()),
         Parameter::Positional(number) => Some(number.to_string()),
         Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) => Some("@".to_owned()),
+        Parameter::Special(SpecialParameter::ShellName) => Some("0".to_owned()),
         Parameter::Special(_) => None,
     }
 }
