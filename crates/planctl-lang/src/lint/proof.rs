@@ -212,6 +212,11 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
                 "only the last command of a pipe counts",
                 "begin the contract with `set -o pipefail`, or leave the pipe out",
             ),
+            Lost::Unfound => (
+                "where the first command fails, nothing is found, and the contract passes",
+                "its exit code is not looked at",
+                "run it first, and search what it printed: `make > \"$TMPDIR/log\" 2>&1 && ! grep -q warning \"$TMPDIR/log\"`",
+            ),
             Lost::Dropped => (
                 "a failure before the last command does not count",
                 "its exit code is not looked at",
@@ -262,6 +267,7 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
             Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
             Lost::Dropped
             | Lost::Piped
+            | Lost::Unfound
             | Lost::Round
             | Lost::Found
             | Lost::Local

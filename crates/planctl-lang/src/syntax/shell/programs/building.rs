@@ -57,6 +57,8 @@ pub(super) const PROGRAMS: &[Program] = &[
                 "--dry-run",
                 "--just-print",
             ]),
+            Does::any(Tells("make -i", "let a failure end it: without `-i`"))
+                .with(&["-i", "--ignore-errors"]),
         ],
         ..PLAIN
     },
@@ -187,6 +189,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::on(&["format"], Changes(FILES)).without(&["--check", "--diff", "--version"]),
             Does::on(&["check"], Changes(FILES)).with(&["--fix"]),
             Does::any(Examines),
+            EXIT_ZERO,
         ],
         ..PLAIN
     },
@@ -262,17 +265,24 @@ const SETTINGS: &[&str] =
     &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
 const TEST: &[Does] = &[Does::any(RunsWorkspace)];
 const SDK: &[Does] = &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)];
-const LINTS: Program = Program { short: "c", long: SETTINGS, does: &[Does::any(Examines)], ..PLAIN };
+const EXIT_ZERO: Does = Does::any(Tells("--exit-zero", "let it say by its exit code: without `--exit-zero`"))
+    .with(&["--exit-zero"]);
+const LINTS: Program =
+    Program { short: "c", long: SETTINGS, does: &[Does::any(Examines), EXIT_ZERO], ..PLAIN };
 const LINTS_AND_FIXES: Program =
     Program { does: &[Does::any(Changes(FILES)).with(&["--fix"]), Does::any(Examines)], ..LINTS };
-const FORMATS: Program = Program {
-    long: SETTINGS,
-    does: &[
-        Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
-        Does::any(Examines),
-    ],
-    ..PLAIN
-};
+const FORMATS: Program =
+    Program {
+        long: SETTINGS,
+        does: &[
+            Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
+            Does::any(Examines),
+            Does::any(Tells("--diff", "let it say by its exit code: `--check`"))
+                .with(&["--diff"])
+                .without(&["--check", "--check-only", "-c"]),
+        ],
+        ..PLAIN
+    };
 
 const GIT: &[Does] = &[
     Does::on(&["diff", "grep", "log", "ls-files", "show", "status"], Examines),
