@@ -44,8 +44,9 @@ pub(super) struct Follower<'a> {
     /// Where copies and links of files are put: a file there, or below, may be one of them.
     pub(super) copied: BTreeSet<String>,
     pub(super) depth: usize,
-    /// What the scripts that are run source from their own folders, and the scripts that were read for that.
+    /// The files that scripts which are run source from their own folders.
     pub(super) sourced: BTreeSet<String>,
+    /// The scripts that were read for that.
     pub(super) scripts_read: BTreeSet<String>,
     /// The folder of the script that is being read.
     pub(super) script_folder: Option<String>,

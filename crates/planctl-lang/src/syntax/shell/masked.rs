@@ -40,6 +40,8 @@ pub(crate) enum Lost {
     Unread(String),
     /// `xargs -r` runs nothing where no name comes in.
     Empty,
+    /// No test has the name by which tests are chosen.
+    Unselected,
     /// The script ends as expected without another check.
     Skipped,
     /// Code that is run may take the rest of what the shell reads: its list, or its script.
@@ -59,6 +61,7 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
     found.extend(super::led::led(script));
     found.extend(unfound(script).into_iter().map(|span| Masked { span, how: Lost::Unfound }));
+    found.extend(unselected(script).into_iter().map(|span| Masked { span, how: Lost::Unselected }));
     found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
 }
@@ -432,8 +435,7 @@ fn unfound(script: &Script) -> Vec<Span> {
     super::walk::each_with_expectation(script, true, &mut |command, is_wanted| {
         let Command::Simple(simple) = command else { return };
         run.push(&simple.words);
-        let is_search = matches!(simple.name(), Some("grep" | "egrep" | "fgrep" | "rg"));
-        unwanted.extend(Some(simple.span).filter(|_| is_search && !is_wanted));
+        unwanted.extend(Some(simple.span).filter(|_| is_search(simple) && !is_wanted));
     });
     let is_once = |simple: &Simple| {
         let is_it =
@@ -452,6 +454,24 @@ fn unfound(script: &Script) -> Vec<Span> {
         }
     });
     found
+}
+
+// `cargo test adds`, where nothing is searched for a test, or in what is said of it.
+fn unselected(script: &Script) -> Vec<Span> {
+    let (mut found, mut is_looked_at) = (Vec::new(), false);
+    super::each_simple(script, &mut |simple| {
+        is_looked_at |= is_search(simple);
+        let is_kept = simple.redirects.iter().any(|redirect| redirect.writes && !redirect.is_document);
+        if !is_kept && super::calls(simple).any(|call| call.does(Trait::Selects)) {
+            found.push(simple.span);
+        }
+    });
+    found.retain(|_| !is_looked_at);
+    found
+}
+
+fn is_search(simple: &Simple) -> bool {
+    matches!(simple.name(), Some("grep" | "egrep" | "fgrep" | "rg"))
 }
 
 // `ls *.md | xargs -r grep -q x`, where that is all that is checked.

@@ -443,7 +443,7 @@ impl<'a> Judge<'a> {
             [End::Known(code)] => Some(*code),
             _ => None,
         };
-        // What does not fail ends with 0 as well.
+        // A script without a failure ends with 0 as well.
         code(&["EXIT", "0"]).or_else(|| code(&["ERR"]).filter(|code| *code == 0))
     }
 

@@ -14,7 +14,7 @@ use crate::text::Span;
 const SCRIPTS_MAX: usize = 50;
 
 impl Follower<'_> {
-    /// Protects what a shell script sources from its own folder, and below: files of elsewhere may be the code under test.
+    /// Protects the files that a shell script sources from its own folder, and below: files of elsewhere may be the code under test.
     pub(in super::super) fn read_script(&mut self, path: &str) {
         let is_more = self.depth < DEPTH_MAX && self.scripts_read.len() < SCRIPTS_MAX && !is_glob(path);
         if !is_more || !self.scripts_read.insert(path.to_owned()) {
