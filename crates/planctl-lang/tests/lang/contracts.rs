@@ -292,6 +292,7 @@ fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
             "cargo test --features a --no-fail-fast -j 2",
             "grep -q 'fn adds' tests/all.rs && cargo test adds",
             "cargo test adds > \"$PLANCTL_REPORTS/cargo.txt\"",
+            "vitest run -t adds --reporter=junit --outputFile=\"$PLANCTL_REPORTS/vitest.xml\"",
             "go test -race ./... && python3 -m unittest tests.test_a && npx jest src/a.test.js",
             "make > /tmp/log && ! grep -q warning /tmp/log",
             "! git log -3 | grep -q WIP && ! cat a.txt | grep -q x",
