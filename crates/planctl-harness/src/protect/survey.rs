@@ -146,8 +146,12 @@ impl Surveyor<'_> {
     }
 
     /// Says whether a file is an empty `__init__.py`, is of a Python distribution that has no plugin for pytest (installing any
-    /// project with a command writes one), or describes a package within the project without settings of a tool that judges.
+    /// project with a command writes one), describes a package within the project without settings of a tool that judges, or is a stub
+    /// that stands for no module beside it.
     fn decides_nothing(&self, name: &str) -> bool {
+        if let Some(module) = name.strip_suffix(".pyi") {
+            return self.root.find(Path::new(&format!("{module}.py")), LastLink::Follow).is_err();
+        }
         let is_harmless: fn(&[u8]) -> bool = match name.rsplit('/').next() {
             Some("__init__.py") => |text| text.trim_ascii().is_empty(),
             Some("entry_points.txt") => {

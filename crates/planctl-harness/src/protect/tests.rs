@@ -361,6 +361,20 @@ fn a_nested_pyproject_decides_only_where_a_tool_finds_settings_in_it() {
 }
 
 #[test]
+fn a_stub_decides_only_where_it_stands_for_the_module_beside_it() {
+    let folder = workspace();
+    let write = |name: &str| std::fs::write(folder.path().join(name), "def f() -> int: ...\n").unwrap();
+    ["tests/cart.py", "tests/native.pyi"].into_iter().for_each(write);
+    let mut baseline = Baseline::default();
+    baseline.add_deciding(folder.path(), deciding(["**/*.pyi"])).unwrap();
+    std::fs::write(folder.path().join("tests/native.pyi"), "").unwrap();
+    write("tests/other.pyi");
+    assert_eq!(changed(&folder, &baseline), [""; 0]);
+    write("tests/cart.pyi");
+    assert_eq!(changed(&folder, &baseline), ["tests/cart.pyi"]);
+}
+
+#[test]
 fn what_a_step_may_change_itself_is_not_compared_but_for_what_it_protects() {
     let folder = workspace();
     let mut baseline =

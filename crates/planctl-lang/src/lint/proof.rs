@@ -205,72 +205,94 @@ fn command_that_only_tells(simple: &Simple) -> Option<(&'static str, &'static st
 
 fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let expected = contract.expected();
+    // Tests that a report counts are missed there.
+    let is_counted = contract.command.contains(REPORTS);
     for masked in shell::masked(script, expected) {
-        let (message, label, help) = match &masked.how {
-            Lost::Piped => (
-                "a failure is lost in a pipe",
-                "only the last command of a pipe counts",
-                "begin the contract with `set -o pipefail`, or leave the pipe out",
-            ),
-            Lost::Dropped => (
-                "a failure before the last command does not count",
-                "its exit code is not looked at",
-                "join the commands with `&&`, or begin with `set -e`",
-            ),
-            Lost::Round => (
-                "a failure in any round of the loop but the last does not count",
-                "its exit code is not looked at",
-                "end the contract at the first failure: `… || exit 1`",
-            ),
-            Lost::Found => (
-                "`find` succeeds whatever the command behind `-exec` ends with",
-                "its exit code is not looked at",
-                "end it with `+` in place of `\\;`, or hand the names to `xargs`",
-            ),
-            Lost::Local => (
-                "a failure of the command in `$(…)` does not count",
-                "`$?` is that of this word, which succeeds",
-                "declare the variable on a line of its own, and assign to it on the next",
-            ),
-            Lost::Unread(_) => (
-                "a failure is kept where nothing reads it",
-                "",
-                "look at the variable at the end, in the same shell: a part of a pipe is one of its own",
-            ),
-            Lost::Empty => (
-                "where nothing comes in, nothing is checked, and the contract passes",
-                "`-r` runs nothing on empty input",
-                "leave `-r` out, or check first that there is something: `test -n \"$(…)\"`",
-            ),
-            Lost::Skipped => (
-                "where this fails, the contract passes without another check",
-                "decides whether anything is checked",
-                "say what is to be there in that case, or let its failure count: `… || exit 1`",
-            ),
-            Lost::Input => (
-                "code that is run here may take the rest of the input, and nothing of that is checked then",
-                "has the standard input from which the shell reads on",
-                "give it one of its own, `… < /dev/null`, and hand a shell its script as a file",
-            ),
-            Lost::Said => (
-                "code that is run may decide this check by what it prints",
-                "the shell reads that as more than text: `1 = 1 -o x`, `n=9`",
-                "write `test` with the value in double quotes: `test \"$n\" -gt 5`",
-            ),
-        };
+        if is_counted && masked.how == Lost::Unselected {
+            continue;
+        }
+        let (message, label, help) = told_of(&masked.how);
         let label = match &masked.how {
             Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
             Lost::Dropped
             | Lost::Piped
+            | Lost::Unfound
             | Lost::Round
             | Lost::Found
             | Lost::Local
             | Lost::Empty
+            | Lost::Unselected
             | Lost::Skipped
             | Lost::Input
             | Lost::Said => label.to_owned(),
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
+    }
+}
+
+// The message, the label and the help.
+fn told_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
+    match how {
+        Lost::Piped => (
+            "a failure is lost in a pipe",
+            "only the last command of a pipe counts",
+            "begin the contract with `set -o pipefail`, or leave the pipe out",
+        ),
+        Lost::Unfound => (
+            "where the first command fails, nothing is found, and the contract passes",
+            "its exit code is not looked at",
+            "run it first, and search what it printed: `make > \"$TMPDIR/log\" 2>&1 && ! grep -q warning \"$TMPDIR/log\"`",
+        ),
+        Lost::Dropped => (
+            "a failure before the last command does not count",
+            "its exit code is not looked at",
+            "join the commands with `&&`, or begin with `set -e`",
+        ),
+        Lost::Round => (
+            "a failure in any round of the loop but the last does not count",
+            "its exit code is not looked at",
+            "end the contract at the first failure: `… || exit 1`",
+        ),
+        Lost::Found => (
+            "`find` succeeds whatever the command behind `-exec` ends with",
+            "its exit code is not looked at",
+            "end it with `+` in place of `\\;`, or hand the names to `xargs`",
+        ),
+        Lost::Local => (
+            "a failure of the command in `$(…)` does not count",
+            "`$?` is that of this word, which succeeds",
+            "declare the variable on a line of its own, and assign to it on the next",
+        ),
+        Lost::Unread(_) => (
+            "a failure is kept where nothing reads it",
+            "",
+            "look at the variable at the end, in the same shell: a part of a pipe is one of its own",
+        ),
+        Lost::Empty => (
+            "where nothing comes in, nothing is checked, and the contract passes",
+            "`-r` runs nothing on empty input",
+            "leave `-r` out, or check first that there is something: `test -n \"$(…)\"`",
+        ),
+        Lost::Unselected => (
+            "where no test has this name, none is run, and the contract passes",
+            "its exit code is 0 then",
+            "say how many tests have to pass: `**min_tests:** 1`, with a report in `$PLANCTL_REPORTS`; or search the tests for the name first",
+        ),
+        Lost::Skipped => (
+            "where this fails, the contract passes without another check",
+            "decides whether anything is checked",
+            "say what is to be there in that case, or let its failure count: `… || exit 1`",
+        ),
+        Lost::Input => (
+            "code that is run here may take the rest of the input, and nothing of that is checked then",
+            "has the standard input from which the shell reads on",
+            "give it one of its own, `… < /dev/null`, and hand a shell its script as a file",
+        ),
+        Lost::Said => (
+            "code that is run may decide this check by what it prints",
+            "the shell reads that as more than text: `1 = 1 -o x`, `n=9`",
+            "write `test` with the value in double quotes: `test \"$n\" -gt 5`",
+        ),
     }
 }
 

@@ -29,7 +29,7 @@ fn decided(script: &str, look: &dyn Look) -> Vec<String> {
 
 #[test]
 fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
-    let forms: [(&str, &[&str]); 67] = [
+    let forms: [(&str, &[&str]); 68] = [
         ("bash tests/check.sh", &["tests/check.sh"]),
         ("./tests/check.sh", &["tests/check.sh"]),
         ("bash ./tests//check.sh", &["tests/check.sh"]),
@@ -45,6 +45,7 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
         ("bash -c 'bash tests/check.sh'", &["tests/check.sh"]),
         ("bash -c 'bash \"$1\"' _ tests/check.sh", &["tests/check.sh"]),
         ("eval 'bash tests/check.sh'", &["tests/check.sh"]),
+        ("T=tests; timeout 60 bash -c \"cd $T && ./check.sh\"", &["tests/check.sh"]),
         ("check() { bash \"$1\"; }; check tests/check.sh", &["tests/check.sh"]),
         ("check() { bash tests/check.sh; }; check", &["tests/check.sh"]),
         ("T=tests; bash $T/check.sh", &["tests/check.sh"]),
@@ -118,6 +119,59 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
+    let here = "#!/usr/bin/env bash\nhere=$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\n. \"$here/lib.sh\"\n";
+    let workspace = Files(BTreeMap::from([
+        ("check.sh", ". ./lib.sh\nsource lib/helpers.sh\n. /etc/profile\n"),
+        ("lib.sh", "#!/bin/bash\n. lib/more.sh\n. ./check.sh\n"),
+        ("lib/helpers.sh", ""),
+        ("lib/more.sh", ""),
+        ("tests/check", here),
+        (
+            "tests/lib.sh",
+            ". src/greet.sh\nmain() { . \"$(dirname \"$0\")/main.sh\"; }\nmain\nbash tests/deep/all.sh\n",
+        ),
+        ("tests/deep/all.sh", "source tests/deep/own.sh && make test\n"),
+        ("src/greet.sh", ""),
+        ("check.py", ". lib.sh"),
+        ("Makefile", "check:\n\tbash tests/check\n"),
+    ]));
+    let of_tests = ["tests/check", "tests/lib.sh", "tests/main.sh", "tests/deep/own.sh"];
+    let cases: [(&str, &[&str]); 7] = [
+        ("bash check.sh", &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"]),
+        (". check.sh", &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"]),
+        ("tests/check", &of_tests),
+        ("cd tests && ./check", &["tests/check", "tests/lib.sh", "tests/main.sh", "tests/src/greet.sh"]),
+        ("test \"$(tests/check)\" = ok", &["tests/check"]),
+        (
+            "bash check.sh > check.log; bash -n tests/check",
+            &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"],
+        ),
+        (
+            "make check",
+            &[
+                "GNUmakefile",
+                "Makefile",
+                "check",
+                "makefile",
+                "tests/check",
+                "tests/lib.sh",
+                "tests/main.sh",
+                "tests/deep/own.sh",
+            ],
+        ),
+    ];
+    for (script, expected) in cases {
+        let mut found = decided(script, &workspace);
+        let mut expected = expected.to_vec();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{script}");
+    }
+    assert!(!decided("python3 check.py", &workspace).contains(&"lib.sh".to_owned()));
 }
 
 #[test]
@@ -345,8 +399,9 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 57] = [
-        ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml"]),
+    let cases: [(&str, &[&str]); 58] = [
+        ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml", ".ignore", "app/.ignore"]),
+        ("mypy app && python3 -m mypy tests/test_cart.py", &["app/deep/cart.pyi", "tests/test_cart.pyi"]),
         ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
         ("npx eslint && shellcheck **/*.sh", &["app/deep/.eslintrc.json", "app/deep/.shellcheckrc"]),
         ("git ls-files '*.js' | xargs npx prettier --check", &["app/.prettierrc.json", "app/.editorconfig"]),

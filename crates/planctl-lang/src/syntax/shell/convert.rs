@@ -493,6 +493,7 @@ impl Converter<'_> {
     }
 
     // The word, and its literal with the places of its characters.
+    // Returns a word, and its text where a shell that is given it can be read.
     fn word(&self, word: &ast::Word) -> Converted<(Word, Option<Text>)> {
         let here = word.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
         let written = here.map_to_source(&word.value);
@@ -516,7 +517,8 @@ impl Converter<'_> {
         made.literal = is_plain.then(|| literal.as_str().to_owned());
         parts(&pieces, false, &mut made.parts);
         self.nested(&pieces, &written, &mut made.nested)?;
-        Ok((made, is_plain.then_some(literal)))
+        let script = if is_plain { Some(literal) } else { quoted_script(&pieces, &written) };
+        Ok((made, script))
     }
 
     fn nested(
@@ -605,6 +607,24 @@ fn is_literal(pieces: &[WordPieceWithSource], from: &Text, text: &mut Text, is_q
     })
 }
 
+/// Returns a script in double quotes that begins with plain text, its variables as they are written: bash puts in what they hold before
+/// the script is read, so only where one holds code is it another script.
+fn quoted_script(pieces: &[WordPieceWithSource], from: &Text) -> Option<Text> {
+    let [WordPieceWithSource { piece: WordPiece::DoubleQuotedSequence(inner), .. }] = pieces else {
+        return None;
+    };
+    let mut text = Text::default();
+    let reads = |piece: &WordPieceWithSource| {
+        let is_variable = matches!(piece.piece, WordPiece::ParameterExpansion(_));
+        if is_variable {
+            text.extend(&from.bytes(piece.start_index, piece.end_index));
+        }
+        is_variable || is_literal(std::slice::from_ref(piece), from, &mut text, true)
+    };
+    let begins_with_text = matches!(inner.first()?.piece, WordPiece::Text(_));
+    (begins_with_text && inner.iter().all(reads)).then_some(text)
+}
+
 fn parts(pieces: &[WordPieceWithSource], is_quoted: bool, into: &mut Vec<Part>) {
     for piece in pieces {
         match &piece.piece {
@@ -657,6 +677,7 @@ fn variable(parameter: &Parameter) -> Option<String> {
         | Parameter::NamedWithAllIndices { name, .. } => Some(name.clone()),
         Parameter::Positional(number) => Some(number.to_string()),
         Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) => Some("@".to_owned()),
+        Parameter::Special(SpecialParameter::ShellName) => Some("0".to_owned()),
         Parameter::Special(_) => None,
     }
 }

@@ -94,6 +94,7 @@ impl Follower<'_> {
         let (copies, fixed) = deciding.fixed.into_iter().partition(|path| !is_glob(path) && is_copied(path));
         deciding.fixed = fixed;
         deciding.kept.extend::<BTreeSet<String>>(copies);
+        deciding.kept.append(&mut self.sourced);
         deciding.kept.retain(|path| !deciding.fixed.contains(path));
         deciding
     }
@@ -121,6 +122,9 @@ impl Follower<'_> {
         };
         // A file run after a build may be a product of it.
         let may_be_new = at.decides && (is_pattern || !self.has_built);
+        if at.decides && !is_pattern {
+            self.read_script(&path);
+        }
         if may_be_new { self.fix(path) } else { self.keep(path) }
     }
 

@@ -17,7 +17,7 @@ use super::{
 use printed::LISTED_MAX;
 
 /// How deep functions, and scripts that a tool's file names, are followed.
-const DEPTH_MAX: usize = 8;
+pub(super) const DEPTH_MAX: usize = 8;
 /// The most commands that are followed, so that functions that call each other end.
 const COMMANDS_MAX: usize = 20_000;
 
@@ -44,15 +44,21 @@ pub(super) struct Follower<'a> {
     /// Where copies and links of files are put: a file there, or below, may be one of them.
     pub(super) copied: BTreeSet<String>,
     pub(super) depth: usize,
+    /// The files that scripts which are run source from their own folders.
+    pub(super) sourced: BTreeSet<String>,
+    /// The scripts that were read for that.
+    pub(super) scripts_read: BTreeSet<String>,
+    /// The folder of the script that is being read.
+    pub(super) script_folder: Option<String>,
     functions: BTreeMap<String, Script>,
     called: BTreeSet<String>,
     commands_left: usize,
 }
 
 impl<'a> Follower<'a> {
-    /// Follows a whole script.
-    pub(super) fn follow(script: &Script, look: &'a dyn Look) -> Follower<'a> {
-        let mut follower = Follower {
+    /// Begins at the top of a workspace.
+    pub(super) fn new(look: &'a dyn Look) -> Follower<'a> {
+        Follower {
             look,
             shell: Shell::new(),
             found: Vec::new(),
@@ -61,10 +67,18 @@ impl<'a> Follower<'a> {
             has_built: false,
             copied: BTreeSet::new(),
             depth: 0,
+            sourced: BTreeSet::new(),
+            scripts_read: BTreeSet::new(),
+            script_folder: None,
             functions: BTreeMap::new(),
             called: BTreeSet::new(),
             commands_left: COMMANDS_MAX,
-        };
+        }
+    }
+
+    /// Follows a whole script.
+    pub(super) fn follow(script: &Script, look: &'a dyn Look) -> Follower<'a> {
+        let mut follower = Follower::new(look);
         let at = At { wanted: true, decides: true };
         follower.script(script, at);
         let functions = std::mem::take(&mut follower.functions);

@@ -57,7 +57,7 @@ pub(super) fn led(script: &Script) -> Vec<Masked> {
 }
 
 // Says whether a command runs code of the workspace, which may do more than it is asked for.
-fn runs_code(simple: &Simple) -> bool {
+pub(super) fn runs_code(simple: &Simple) -> bool {
     simple.inline.is_empty()
         && all_commands(&simple.words)
             .into_iter()

@@ -30,6 +30,8 @@ pub(crate) enum Lost {
     Piped,
     /// Only the last round of a loop counts.
     Round,
+    /// Nothing is found in the output of a command that failed, and that is wanted.
+    Unfound,
     /// `find … -exec … \;` succeeds even where its command fails.
     Found,
     /// `local x=$(…)` succeeds, and `$?` is asked for.
@@ -38,6 +40,8 @@ pub(crate) enum Lost {
     Unread(String),
     /// `xargs -r` runs nothing where no name comes in.
     Empty,
+    /// No test has the name by which tests are chosen.
+    Unselected,
     /// The script ends as expected without another check.
     Skipped,
     /// Code that is run may take the rest of what the shell reads: its list, or its script.
@@ -56,6 +60,8 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     let mut found = walk.found;
     found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
     found.extend(super::led::led(script));
+    found.extend(unfound(script).into_iter().map(|span| Masked { span, how: Lost::Unfound }));
+    found.extend(unselected(script).into_iter().map(|span| Masked { span, how: Lost::Unselected }));
     found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
 }
@@ -421,6 +427,51 @@ fn finds(simple: &Simple) -> bool {
     // Where it prints what passes, a later part of the pipe may look.
     let is_printing = |word: &&str| matches!(*word, "-print" | "-quit" | "-print0" | "-printf");
     !simple.texts().iter().any(is_printing) && wrapped_commands(&simple.words).iter().skip(1).any(is_lost)
+}
+
+// `! make 2>&1 | grep -q warning`, where nothing else runs the same command for its status.
+fn unfound(script: &Script) -> Vec<Span> {
+    let (mut unwanted, mut run, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    super::walk::each_with_expectation(script, true, &mut |command, is_wanted| {
+        let Command::Simple(simple) = command else { return };
+        run.push(&simple.words);
+        unwanted.extend(Some(simple.span).filter(|_| is_search(simple) && !is_wanted));
+    });
+    let is_once = |simple: &Simple| {
+        let is_it =
+            |words: &&&Vec<Word>| words.iter().map(Word::text).eq(simple.words.iter().map(Word::text));
+        run.iter().filter(is_it).count() == 1
+    };
+    super::each_list(script, &mut |list| {
+        for pipeline in list.items.iter().flat_map(pipelines) {
+            if let [Command::Simple(first), .., last] = pipeline.commands.as_slice()
+                && unwanted.contains(&last.span())
+                && super::led::runs_code(first)
+                && is_once(first)
+            {
+                found.push(pipeline.span);
+            }
+        }
+    });
+    found
+}
+
+// `cargo test adds`, where nothing is searched for a test, or in what is said of it.
+fn unselected(script: &Script) -> Vec<Span> {
+    let (mut found, mut is_looked_at) = (Vec::new(), false);
+    super::each_simple(script, &mut |simple| {
+        is_looked_at |= is_search(simple);
+        let is_kept = simple.redirects.iter().any(|redirect| redirect.writes && !redirect.is_document);
+        if !is_kept && super::calls(simple).any(|call| call.does(Trait::Selects)) {
+            found.push(simple.span);
+        }
+    });
+    found.retain(|_| !is_looked_at);
+    found
+}
+
+fn is_search(simple: &Simple) -> bool {
+    matches!(simple.name(), Some("grep" | "egrep" | "fgrep" | "rg"))
 }
 
 // `ls *.md | xargs -r grep -q x`, where that is all that is checked.

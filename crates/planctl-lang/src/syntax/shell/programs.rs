@@ -86,6 +86,8 @@ pub(crate) enum Trait {
     System,
     /// They end with 0 whatever they find: their name, and what says it by its exit code.
     Tells(&'static str, &'static str),
+    /// They run tests by a name, and end with 0 where none has it.
+    Selects,
     /// They end with 0.
     Succeeds,
     /// They are run for their exit code, also where another program runs them.
@@ -185,7 +187,9 @@ impl Does {
             && match self.operands {
                 Operands::Any => true,
                 Operands::Absent => call.words.len() == 1,
-                Operands::Present => call.rest().iter().any(|word| !word.starts_with('-')),
+                Operands::Present => {
+                    call.verb.is_some_and(|at| verb_at(&call.words[at..], call.known).is_some())
+                }
             }
     }
 }
@@ -221,11 +225,6 @@ impl<'a> Call<'a> {
     /// Returns the place of its verb among all words.
     pub(super) fn verb_at(&self) -> Option<usize> {
         self.verb
-    }
-
-    /// Returns the words behind the verb; where there is none, all behind the name.
-    pub(crate) fn rest(&self) -> &[&'a str] {
-        self.words.get(self.verb.unwrap_or(0) + 1..).unwrap_or_default()
     }
 
     /// Returns all words.

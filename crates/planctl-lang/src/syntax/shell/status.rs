@@ -146,7 +146,7 @@ impl<'a> Judge<'a> {
                 functions.insert(name.as_str(), body);
             }
         });
-        Judge {
+        let mut judge = Judge {
             errexit: uses_option(script, 'e', "errexit"),
             pipefail: uses_option(script, '\0', "pipefail"),
             functions,
@@ -154,7 +154,10 @@ impl<'a> Judge<'a> {
             known: RefCell::default(),
             watched: None,
             last: Cell::default(),
-        }
+        };
+        let on_failure = judge.ends_trapped(script, &["ERR"]);
+        judge.errexit |= on_failure.is_some_and(|ends| !ends.contains(&End::Known(0)));
+        judge
     }
 
     /// Returns what a whole script ends with on the ways by a pipeline that ends so.
@@ -430,33 +433,33 @@ impl<'a> Judge<'a> {
         flow
     }
 
-    pub(super) fn is_trapped(&self, script: &Script) -> bool {
+    pub(super) fn is_trapped(&self, script: &'a Script) -> bool {
         self.trapped(script).is_some()
     }
 
     // `trap 'exit 0' EXIT` decides the status in every case, and so does the function that it calls.
-    fn trapped(&self, script: &Script) -> Option<u8> {
-        let mut fixed = None;
-        super::each_simple(script, &mut |simple| {
-            let words: Vec<&str> = simple.words.iter().filter_map(|word| word.literal.as_deref()).collect();
-            if let ["trap", action, signals @ ..] = words.as_slice()
-                && signals.iter().any(|signal| matches!(*signal, "EXIT" | "0" | "ERR"))
-            {
-                let code = action.rsplit(';').next().and_then(|last| last.trim().strip_prefix("exit "));
-                let code = code.and_then(|code| code.trim().parse::<u8>().ok());
-                fixed = fixed.or(code).or_else(|| self.exits_with(action.trim()));
-            }
-        });
-        fixed
+    fn trapped(&self, script: &'a Script) -> Option<u8> {
+        let code = |signals| match self.ends_trapped(script, signals)?.as_slice() {
+            [End::Known(code)] => Some(*code),
+            _ => None,
+        };
+        // A script without a failure ends with 0 as well.
+        code(&["EXIT", "0"]).or_else(|| code(&["ERR"]).filter(|code| *code == 0))
     }
 
-    fn exits_with(&self, function: &str) -> Option<u8> {
-        let flow = self.list(self.functions.get(function)?, false);
-        let mut ends = flow.exits.iter().filter(|_| flow.on.is_empty() && flow.returns.is_empty());
-        match (ends.next(), ends.next()) {
-            (Some((End::Known(code), _)), None) => Some(*code),
-            _ => None,
-        }
+    // The ends of the first trap for one of these signals, where that always ends the script.
+    fn ends_trapped(&self, script: &'a Script, signals: &[&str]) -> Option<Vec<End>> {
+        let mut ends = None;
+        super::each_simple(script, &mut |simple| {
+            let is_for = |word: &Word| signals.contains(&word.text());
+            if simple.name() != Some("trap") || !simple.words.iter().skip(2).any(is_for) || ends.is_some() {
+                return;
+            }
+            let flow = simple.inline.first().map(|action| self.list(action, true));
+            let flow = flow.filter(|flow| flow.on.is_empty() && flow.returns.is_empty());
+            ends = flow.map(|flow| flow.exits.into_iter().map(|(end, _)| end).collect());
+        });
+        ends
     }
 }
 

@@ -5,6 +5,7 @@ mod just;
 mod make;
 mod npm;
 mod python;
+mod sourced;
 
 use planctl_glob::is_glob;
 
@@ -46,7 +47,10 @@ impl Follower<'_> {
         let next = rest.first().map_or("", |word| word.text());
         match program {
             shell if is_shell(shell) && !has(&["-c", "-lc", "-ec", "-n"]) => self.script_of(rest, at),
-            "source" | "." => self.script_of(rest, at),
+            "source" | "." => {
+                self.script_of(rest, at);
+                self.source(rest);
+            }
             python if is_python(python) => self.python(rest, at),
             "pytest" | "py.test" => self.pytest_run(rest, at),
             "coverage" if next == "run" => self.python(&rest[1..], at),

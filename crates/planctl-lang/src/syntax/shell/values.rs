@@ -173,6 +173,7 @@ impl Shell {
             "HOME" => Some(vec![Value::plain("~", span)]),
             "TMPDIR" => Some(vec![Value::plain("/tmp", span)]),
             "@" => self.arguments.clone(),
+            "0" => self.variables.get(name).cloned(),
             _ => match name.parse::<usize>() {
                 Ok(number) => {
                     let arguments = self.arguments.as_ref()?;

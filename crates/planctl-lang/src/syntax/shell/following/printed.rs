@@ -1,7 +1,7 @@
 //! The output of commands, as far as their text tells.
 
 use super::super::values::{Input, Shell, TOP, VALUES_MAX, Value, joined, normalise, parent};
-use super::super::{Command, Script, Word};
+use super::super::{Command, Join, Pipeline, Script, Word};
 
 /// The most lines of a list that are followed.
 pub(super) const LISTED_MAX: usize = 1_000;
@@ -10,15 +10,27 @@ impl Shell {
     /// Returns what a script prints, as names of files.
     pub(in super::super) fn printed_by(&self, script: &Script) -> Input {
         let [item] = script.items.as_slice() else { return Input::Unknown };
-        if !item.rest.is_empty() {
-            // `cd "$(dirname "$0")" && pwd`
-            return Input::Unknown;
-        }
         let mut shell = Shell { input: Input::Unknown, ..self.clone() };
-        for command in &item.first.commands {
+        let printing = match item.rest.as_slice() {
+            [] => &item.first,
+            // `cd "$(dirname "$0")" && pwd`
+            [(Join::And, next)] if shell.enters(&item.first) => next,
+            _ => return Input::Unknown,
+        };
+        for command in &printing.commands {
             shell.input = shell.printed(command);
         }
         shell.input
+    }
+
+    // Goes where `cd` goes; says whether that is all that is done.
+    fn enters(&mut self, pipeline: &Pipeline) -> bool {
+        let [Command::Simple(simple)] = pipeline.commands.as_slice() else { return false };
+        let folder = simple.words.iter().skip(1).find(|word| !word.raw.starts_with('-'));
+        let values = folder.and_then(|folder| self.resolved(folder)).unwrap_or_default();
+        let [value] = values.as_slice() else { return false };
+        self.folder = self.located(&value.text);
+        simple.name() == Some("cd") && !value.is_pattern
     }
 
     /// Returns what a command prints, given its own standard input.

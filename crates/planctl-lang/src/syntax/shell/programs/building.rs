@@ -1,7 +1,8 @@
 //! Programs for the work on a program: version control, tests, builds, packages.
 
 use super::Trait::{
-    Asks, Builds, Changes, Checks, Destroys, Examines, Makes, Network, Prints, RunsWorkspace, Shows, Tells,
+    Asks, Builds, Changes, Checks, Destroys, Examines, Makes, Network, Prints, RunsWorkspace, Selects, Shows,
+    Tells,
 };
 use super::table::{ASKS_FOR_ITSELF, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
 use super::{Does, Files, Program, reads};
@@ -57,13 +58,18 @@ pub(super) const PROGRAMS: &[Program] = &[
                 "--dry-run",
                 "--just-print",
             ]),
+            Does::any(Tells("make -i", "let a failure end it: without `-i`"))
+                .with(&["-i", "--ignore-errors"]),
         ],
         ..PLAIN
     },
     Program {
         names: &["cargo"],
         reads: reads::CARGO,
+        short: "FZjp",
+        long: CARGO_OPTIONS,
         does: &[
+            Does::on(&["test", "t"], Selects).of_something(),
             Does::on(&["install", "publish", "update", "search", "fetch", "login", "yank", "audit"], Network)
                 .without(OFFLINE),
             Does::on(&["fmt"], Changes(FILES)).without(&["--check"]),
@@ -80,6 +86,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         reads: reads::GO,
         short: "C",
         does: &[
+            Does::on(&["test"], Selects).with(&["-run", "-run=*"]),
             Does::on(&["get", "install"], Network),
             Does::on(&["fmt", "generate"], Changes(FILES)),
             Does::on(&["mod"], Changes(FILES)).with(&["tidy"]),
@@ -146,9 +153,16 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
     Program { names: &["mix"], reads: reads::MIX, does: &[Does::other_than(Makes, &["test"])], ..PLAIN },
-    Program { names: &["jest"], reads: reads::JEST, does: TEST, ..PLAIN },
-    Program { names: &["vitest"], reads: reads::VITEST, does: TEST, ..PLAIN },
-    Program { names: &["mocha", "ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
+    Program { names: &["jest"], reads: reads::JEST, does: TEST_BY_NAME, ..PLAIN },
+    Program { names: &["vitest"], reads: reads::VITEST, does: TEST_BY_NAME, ..PLAIN },
+    Program {
+        names: &["mocha"],
+        reads: reads::MOCHA,
+        does: &[Does::any(RunsWorkspace), Does::any(Selects).with(&["-g", "-f", "--grep", "--fgrep"])],
+        ..PLAIN
+    },
+    Program { names: &["ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
+    Program { names: &["unittest"], does: &[Does::any(Selects).with(&["-k"])], ..PLAIN },
     Program { names: &["rspec"], reads: reads::RSPEC, does: TEST, ..PLAIN },
     Program { names: &["phpunit"], reads: reads::PHPUNIT, does: TEST, ..PLAIN },
     Program { names: &["bats"], reads: reads::BATS, does: TEST, ..PLAIN },
@@ -187,6 +201,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::on(&["format"], Changes(FILES)).without(&["--check", "--diff", "--version"]),
             Does::on(&["check"], Changes(FILES)).with(&["--fix"]),
             Does::any(Examines),
+            EXIT_ZERO,
         ],
         ..PLAIN
     },
@@ -261,18 +276,47 @@ const ONLY_CHECKS: &[&str] = &["-fsyntax-only", "--noEmit"];
 const SETTINGS: &[&str] =
     &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
 const TEST: &[Does] = &[Does::any(RunsWorkspace)];
+const TEST_BY_NAME: &[Does] =
+    &[Does::any(RunsWorkspace), Does::any(Selects).with(&["-t", "--testNamePattern"])];
+/// Options of cargo, and of the tests that it runs, with a value.
+const CARGO_OPTIONS: &[&str] = &[
+    "bench",
+    "bin",
+    "color",
+    "config",
+    "example",
+    "exclude",
+    "features",
+    "jobs",
+    "manifest-path",
+    "message-format",
+    "package",
+    "profile",
+    "skip",
+    "target",
+    "target-dir",
+    "test",
+    "test-threads",
+];
 const SDK: &[Does] = &[Does::other_than(Makes, &["test"]), Does::any(RunsWorkspace)];
-const LINTS: Program = Program { short: "c", long: SETTINGS, does: &[Does::any(Examines)], ..PLAIN };
+const EXIT_ZERO: Does = Does::any(Tells("--exit-zero", "let it say by its exit code: without `--exit-zero`"))
+    .with(&["--exit-zero"]);
+const LINTS: Program =
+    Program { short: "c", long: SETTINGS, does: &[Does::any(Examines), EXIT_ZERO], ..PLAIN };
 const LINTS_AND_FIXES: Program =
     Program { does: &[Does::any(Changes(FILES)).with(&["--fix"]), Does::any(Examines)], ..LINTS };
-const FORMATS: Program = Program {
-    long: SETTINGS,
-    does: &[
-        Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
-        Does::any(Examines),
-    ],
-    ..PLAIN
-};
+const FORMATS: Program =
+    Program {
+        long: SETTINGS,
+        does: &[
+            Does::any(Changes(FILES)).without(&["--check", "--diff", "--check-only", "--version"]),
+            Does::any(Examines),
+            Does::any(Tells("--diff", "let it say by its exit code: `--check`"))
+                .with(&["--diff"])
+                .without(&["--check", "--check-only", "-c"]),
+        ],
+        ..PLAIN
+    };
 
 const GIT: &[Does] = &[
     Does::on(&["diff", "grep", "log", "ls-files", "show", "status"], Examines),

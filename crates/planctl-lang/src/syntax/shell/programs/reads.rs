@@ -69,8 +69,9 @@ const READS: Reads = Reads {
 };
 
 pub(super) const SCRIPT: &[Reads] = &[Reads {
-    also: "the script, also on standard input",
-    why: "a new script that would be run is a change; a script whose output is only compared is the work",
+    also: "the script, also on standard input, and what it sources from its own folder and below, if it is there",
+    why: "a new script that would be run is a change; a script whose output is only compared is the work; a file that is sourced from \
+          elsewhere may be the code under test",
     ..READS
 }];
 
@@ -353,11 +354,16 @@ const fn of_package(above: &'static [&'static str]) -> Reads {
     Reads { kept: &["package.json"], ..strictness(above) }
 }
 
-pub(super) const RUFF: &[Reads] = &[nearest(&["ruff.toml", ".ruff.toml", "pyproject.toml"])];
+pub(super) const RUFF: &[Reads] = &[nearest(&["ruff.toml", ".ruff.toml", "pyproject.toml", ".ignore"])];
 pub(super) const BLACK: &[Reads] = &[nearest(&["pyproject.toml"])];
 pub(super) const ISORT: &[Reads] =
     &[nearest(&[".isort.cfg", "pyproject.toml", "setup.cfg", "tox.ini", ".editorconfig"])];
-pub(super) const MYPY: &[Reads] = &[strictness(&["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"])];
+pub(super) const MYPY: &[Reads] = &[Reads {
+    below: &["*.pyi"],
+    also: "no stub beside a module of its name (`cart.pyi` beside `cart.py`) in the folders that it is given (the one it works in, where none \
+           is given), and below these: it is checked in the module's place",
+    ..strictness(&["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"])
+}];
 pub(super) const PYRIGHT: &[Reads] = &[strictness(&["pyrightconfig.json", "pyproject.toml"])];
 pub(super) const PYLINT: &[Reads] = &[strictness(&[
     "{.pylintrc,pylintrc,.pylintrc.toml,pylintrc.toml}",

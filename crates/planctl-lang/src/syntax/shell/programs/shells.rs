@@ -3,7 +3,8 @@
 use super::super::Use;
 use super::Trait::{
     Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Examines, Filters, Makes, Network,
-    OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Shows, Stays, Succeeds, System, Tells,
+    OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Selects, Shows, Stays, Succeeds, System,
+    Tells,
 };
 use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
@@ -161,7 +162,11 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: &["node"],
         reads: reads::NODE,
         files: Files::Script,
-        does: &[Does::any(Checks), Does::any(AsksUnlessFed).alone()],
+        does: &[
+            Does::any(Checks),
+            Does::any(AsksUnlessFed).alone(),
+            Does::any(Selects).with(&["--test-name-pattern"]),
+        ],
         ..PLAIN
     },
     Program {
