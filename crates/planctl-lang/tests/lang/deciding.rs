@@ -125,10 +125,12 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
 fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
     let here = "#!/usr/bin/env bash\nhere=$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\n. \"$here/lib.sh\"\n";
     let workspace = Files(BTreeMap::from([
-        ("check.sh", ". ./lib.sh\nsource lib/helpers.sh\n. /etc/profile\n"),
-        ("lib.sh", "#!/bin/bash\n. lib/more.sh\n. ./check.sh\n"),
-        ("lib/helpers.sh", ""),
-        ("lib/more.sh", ""),
+        ("ci/check.sh", ". ./ci/lib.sh\nsource ci/lib/helpers.sh\n. /etc/profile\n"),
+        ("ci/lib.sh", "#!/bin/bash\n. ci/lib/more.sh\n. ./ci/check.sh\n"),
+        ("ci/lib/helpers.sh", ""),
+        ("ci/lib/more.sh", ""),
+        ("test.sh", ". ./greet.sh\n"),
+        ("greet.sh", ""),
         ("tests/check", here),
         (
             "tests/lib.sh",
@@ -136,20 +138,19 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
         ),
         ("tests/deep/all.sh", "source tests/deep/own.sh && make test\n"),
         ("src/greet.sh", ""),
-        ("check.py", ". lib.sh"),
+        ("ci/check.py", ". ci/lib.sh"),
         ("Makefile", "check:\n\tbash tests/check\n"),
     ]));
     let of_tests = ["tests/check", "tests/lib.sh", "tests/main.sh", "tests/deep/own.sh"];
-    let cases: [(&str, &[&str]); 7] = [
-        ("bash check.sh", &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"]),
-        (". check.sh", &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"]),
+    let of_ci = ["ci/check.sh", "ci/lib.sh", "ci/lib/helpers.sh", "ci/lib/more.sh"];
+    let cases: [(&str, &[&str]); 8] = [
+        ("bash ci/check.sh", &of_ci),
+        (". ci/check.sh", &of_ci),
+        ("bash test.sh", &["test.sh"]),
         ("tests/check", &of_tests),
         ("cd tests && ./check", &["tests/check", "tests/lib.sh", "tests/main.sh", "tests/src/greet.sh"]),
         ("test \"$(tests/check)\" = ok", &["tests/check"]),
-        (
-            "bash check.sh > check.log; bash -n tests/check",
-            &["check.sh", "lib.sh", "lib/helpers.sh", "lib/more.sh"],
-        ),
+        ("bash ci/check.sh > check.log; bash -n tests/check", &of_ci),
         (
             "make check",
             &[
@@ -171,7 +172,7 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
         expected.sort();
         assert_eq!(found, expected, "{script}");
     }
-    assert!(!decided("python3 check.py", &workspace).contains(&"lib.sh".to_owned()));
+    assert!(!decided("python3 ci/check.py", &workspace).contains(&"ci/lib.sh".to_owned()));
 }
 
 #[test]

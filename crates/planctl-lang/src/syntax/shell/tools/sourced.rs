@@ -14,7 +14,8 @@ use crate::text::Span;
 const SCRIPTS_MAX: usize = 50;
 
 impl Follower<'_> {
-    /// Protects the files that a shell script sources from its own folder, and below: files of elsewhere may be the code under test.
+    /// Protects the files that a shell script sources from its own folder, and below: files of elsewhere may be the code under test, and
+    /// so may those beside a script that lies at the top of the workspace.
     pub(in super::super) fn read_script(&mut self, path: &str) {
         let is_more = self.depth < DEPTH_MAX && self.scripts_read.len() < SCRIPTS_MAX && !is_glob(path);
         if !is_more || !self.scripts_read.insert(path.to_owned()) {
@@ -37,7 +38,7 @@ impl Follower<'_> {
 
     /// Takes note of a file that a script sources.
     pub(super) fn source(&mut self, rest: &[Word]) {
-        let Some(folder) = self.script_folder.clone() else { return };
+        let Some(folder) = self.script_folder.clone().filter(|folder| !folder.is_empty()) else { return };
         for value in rest.first().and_then(|word| self.shell.resolved(word)).unwrap_or_default() {
             if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern)
                 && Path::new(&path).starts_with(&folder)
