@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planctl_engine::{Decision, Role, RunId, Work};
+use planctl_engine::{Decision, Graph, GraphParts, NodeKind, Role, RunId, Work};
 use planctl_store::{
     Claim, ClaimLane, ClaimRequest, Claimed, News, SeenWorker, ServedRole, Store, StoreError, Token,
     WaitingWorker, WaitingWorkers,
@@ -179,6 +179,25 @@ async fn work_that_needs_locks_or_is_in_a_workspace_elsewhere_is_left_to_be_clai
     world.admit(run).await.unwrap();
     assert_eq!(waits.waiting(), (1, 0));
     assert!(world.claim(run, "another").await.is_some());
+}
+
+/// Of what can be claimed from then on, the work that waited for the lock is due first.
+#[tokio::test]
+async fn work_that_is_sent_out_as_a_lock_is_given_back_is_left_to_be_claimed() {
+    let mut parts = GraphParts::from(linear(2));
+    if let NodeKind::Task(task) =
+        &mut parts.nodes.iter_mut().find(|node| node.id.as_str() == "1").unwrap().kind
+    {
+        task.locks = vec!["port".to_owned()];
+    }
+    let world = world_of(Graph::new(parts).unwrap()).await;
+    let first = world.begun().await.id;
+    let gate = world.gate(first).await;
+    let second = world.begun_at("/two", &locking()).await.id;
+    let waits = Shared::at(&world.store, HOST, &["waits"]);
+    world.store.apply(first, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    assert_eq!((waits.served().len(), waits.waiting()), (0, (1, 0)));
+    assert_eq!(world.store.claim(&any_of("waits")).await.unwrap().unwrap().item.run, second);
 }
 
 /// A worker that was taken back may still write in the workspace.
