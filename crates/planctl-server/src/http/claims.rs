@@ -279,6 +279,7 @@ impl Claiming<'_> {
                         Looked::InVain
                     });
                 }
+                ticket.set_idle();
             }
             let most = if is_waiting { leader.looks_again_in() } else { SOON };
             is_waiting = true;

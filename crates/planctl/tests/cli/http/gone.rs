@@ -78,7 +78,7 @@ impl Asking {
     }
 
     /// Claims for a worker that waits for so many seconds, and waits until it was seen.
-    fn claim(house: &House, worker: &str, key: Option<&str>, wait: u8) -> Asking {
+    pub(super) fn claim(house: &House, worker: &str, key: Option<&str>, wait: u8) -> Asking {
         let body = Some(format!(r#"{{"roles": ["coder", "tester"], "worker": "{worker}"}}"#));
         let path = format!("/v1/items/claim?wait={wait}");
         let asking = Asking::begin(house, &path, &Ask { key, body, ..Ask::default() });
