@@ -267,14 +267,17 @@ impl<'a> Transition<'a> {
         let works = self.graph.node(id).is_some_and(|node| {
             node.gated().is_some() || node.step().is_some() || matches!(node.kind, NodeKind::SubPlan(_))
         });
-        let is_met = matches!(
-            self.run.record(id)?.state.outcome(),
-            Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned)
-        );
+        let is_met = self.is_met(id)?;
         if let Some(replayed) = &mut self.replayed {
             replayed.insert(id.clone());
         }
         Ok(works && is_met)
+    }
+
+    /// Says whether a node is settled, and the run goes on behind it.
+    fn is_met(&self, id: &NodeId) -> Result<bool, Refusal> {
+        let outcome = self.state(id)?.outcome();
+        Ok(matches!(outcome, Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned)))
     }
 
     fn state(&self, id: &NodeId) -> Result<&NodeState, Refusal> {

@@ -37,7 +37,7 @@ pub enum Refusal {
     ForeignEvidence,
     /// The step can't be done anew by itself.
     #[error(
-        "step `{0}` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others"
+        "step `{0}` can't be done anew: it must have a contract, have passed like all before it, and lie on no branch that runs beside others"
     )]
     NotRepeatable(NodeId),
     /// The revision changes a step that is settled.

@@ -104,9 +104,9 @@ fn a_run_may_be_resumed_from_a_step_that_passed_and_passes_no_longer() {
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
         -> agent overran b#1        b settled failed; FAILED
-        -> human resumes from b     refused: step `b` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
-        -> human resumes from c     refused: step `c` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
-        -> human resumes from none  refused: step `none` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
+        -> human resumes from b     refused: step `b` can't be done anew: it must have a contract, have passed like all before it, and lie on no branch that runs beside others
+        -> human resumes from c     refused: step `c` can't be done anew: it must have a contract, have passed like all before it, and lie on no branch that runs beside others
+        -> human resumes from none  refused: step `none` can't be done anew: it must have a contract, have passed like all before it, and lie on no branch that runs beside others
         -> human resumes from a     queued
         -> human resumes from a     refused: the run is not in a state for this
         -> clock admitted           goes on; a#2 to coder
@@ -115,6 +115,35 @@ fn a_run_may_be_resumed_from_a_step_that_passed_and_passes_no_longer() {
         -> harness found a#3 exit 0  a#3 passed; a settled passed; b#2 to coder
         -> agent reported b#2       b#2 to harness
         -> harness found b#2 exit 0  b#2 passed; b settled passed; c#1 to coder
+        ",
+    );
+}
+
+/// The run would end with a step that its contract has not passed since.
+#[test]
+fn a_run_that_does_a_step_anew_is_not_resumed_from_a_later_one_before_it_has_passed() {
+    talk(
+        "
+        plan  a: task retry 1 abort  b: task  c: task abort
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; c#1 to coder
+        -> agent overran c#1        c settled failed; FAILED
+        -> human resumes from a     queued
+        -> human pauses             paused
+        -> human resumes from b     queued
+        -> human pauses             paused
+        -> human resumes from a     queued
+        -> clock admitted           goes on; a#2 to coder
+        -> human pauses             a#2 taken back from agent; paused
+        -> human resumes from b     refused: step `b` can't be done anew: it must have a contract, have passed like all before it, and lie on no branch that runs beside others
+        -> human resumes            queued
+        -> clock admitted           goes on; a#3 to coder
+        -> agent reported a#3       a#3 to harness
+        -> harness found a#3 exit 0  a#3 passed; a settled passed; b#2 to coder
         ",
     );
 }
@@ -131,7 +160,7 @@ fn a_step_on_a_branch_is_not_done_anew_by_itself_and_one_before_the_fork_is_with
         -> agent reported a#1       a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed
         -> agent overran b#1        b settled failed; FAILED
-        -> human resumes from a     refused: step `a` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
+        -> human resumes from a     refused: step `a` can't be done anew: it must have a contract, have passed like all before it, and lie on no branch that runs beside others
         -> human resumes from z     queued
         -> clock admitted           goes on; z#2 to coder
         -> agent reported z#2       z#2 to harness

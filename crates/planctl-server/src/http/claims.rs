@@ -163,7 +163,7 @@ async fn claimed_view(
     Ok(shown)
 }
 
-/// The result of looking as the leader of a queue.
+/// The result of a wait in a queue.
 enum Looked {
     /// There was something for this claim.
     Found(Delivery),
@@ -187,8 +187,6 @@ struct Claiming<'a> {
 impl Claiming<'_> {
     /// Claims as soon as there is an item. Claims of the same work are served in their order.
     async fn claimed(&self, work: &Wanted) -> Result<Option<Delivery>, Problem> {
-        // Says that something may have been claimed under the secret by a claim that was never answered.
-        let mut is_used = self.repeats;
         let queue = self.call.api.claims().queues.of(work, self.call.server_node().store());
         loop {
             let mut ticket = queue.join(&self.call.api, self.request.clone(), self.repeats);
@@ -198,38 +196,29 @@ impl Claiming<'_> {
                     Ok(event) => Some(event),
                     Err(_) => {
                         // A repeated claim finds the item of its lost answer at once, without waiting for earlier claims.
-                        if let Some(delivery) = self.repeated_claim(is_used).await? {
+                        if let Some(delivery) = self.repeated_claim().await? {
                             return Ok(Some(delivery));
                         }
                         tokio::time::timeout_at(self.until, event).await.ok()
                     }
                 }
             };
-            return match event {
-                Some(WaiterEvent::Served(delivery)) => Ok(Some(delivery)),
-                Some(WaiterEvent::Leads(leader)) => {
-                    match self.lead_queue(&queue, is_used, leader, ticket).await? {
-                        Looked::Found(delivery) => Ok(Some(delivery)),
-                        Looked::InVain => Ok(None),
-                        Looked::Resumed => continue,
-                        Looked::Lost => {
-                            is_used = true;
-                            continue;
-                        }
-                    }
-                }
-                Some(WaiterEvent::Lost) => {
-                    is_used = true;
-                    match self.repeated_claim(is_used).await? {
-                        Some(delivery) => Ok(Some(delivery)),
-                        None => continue,
-                    }
-                }
-                None => match ticket.leave().await {
-                    Some(delivery) => Ok(Some(delivery)),
-                    None => self.repeated_claim(is_used).await,
-                },
+            let looked = match event {
+                Some(WaiterEvent::Served(delivery)) => Looked::Found(delivery),
+                Some(WaiterEvent::Leads(leader)) => self.lead_queue(&queue, leader, ticket).await?,
+                Some(WaiterEvent::Lost) => Looked::Lost,
+                None => self.leave(ticket).await?,
             };
+            match looked {
+                Looked::Found(delivery) => return Ok(Some(delivery)),
+                Looked::InVain => return Ok(None),
+                Looked::Resumed => {}
+                Looked::Lost => {
+                    if let Some(delivery) = self.claim_of_secret().await? {
+                        return Ok(Some(delivery));
+                    }
+                }
+            }
         }
     }
 
@@ -238,7 +227,6 @@ impl Claiming<'_> {
     async fn lead_queue(
         &self,
         queue: &Arc<ClaimQueue>,
-        is_used: bool,
         mut leader: Leader,
         // Dropped before the leadership, so that the next leader claims nothing for this waiter.
         mut ticket: Ticket<'_>,
@@ -261,16 +249,17 @@ impl Claiming<'_> {
                 is_waiting = true;
             }
             if is_waiting {
-                if let Some(delivery) = self.repeated_claim(is_used).await? {
+                if let Some(delivery) = self.repeated_claim().await? {
                     return Ok(Looked::Found(delivery));
                 }
                 if left.is_zero() || api.is_stopping() {
-                    return Ok(ticket.leave().await.map_or(Looked::InVain, Looked::Found));
+                    return self.leave(ticket).await;
                 }
                 if api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {
                     // A paused worker waits as if it found nothing, and leaves the queue to the others.
-                    if let Some(delivery) = ticket.leave().await {
-                        return Ok(Looked::Found(delivery));
+                    let looked = self.leave(ticket).await?;
+                    if !matches!(looked, Looked::InVain) {
+                        return Ok(looked);
                     }
                     drop(leader);
                     return Ok(if self.wait_until_resumed().await? {
@@ -279,6 +268,7 @@ impl Claiming<'_> {
                         Looked::InVain
                     });
                 }
+                ticket.set_idle();
             }
             let most = if is_waiting { leader.looks_again_in() } else { SOON };
             is_waiting = true;
@@ -308,11 +298,23 @@ impl Claiming<'_> {
         }
     }
 
-    /// Returns what was claimed under the secret before, where that may be.
-    async fn repeated_claim(&self, is_used: bool) -> Result<Option<Delivery>, Problem> {
-        if !is_used {
-            return Ok(None);
-        }
+    /// Leaves the queue. A claim or a transition whose answer was lost may have leased something under the secret.
+    async fn leave(&self, ticket: Ticket<'_>) -> Result<Looked, Problem> {
+        let left = match ticket.leave().await {
+            Some(delivery) => Some(delivery),
+            None => self.claim_of_secret().await?,
+        };
+        Ok(left.map_or(Looked::InVain, Looked::Found))
+    }
+
+    /// Returns what an earlier call claimed under the secret, where there may be one.
+    async fn repeated_claim(&self) -> Result<Option<Delivery>, Problem> {
+        if self.repeats { self.claim_of_secret().await } else { Ok(None) }
+    }
+
+    /// Returns what was claimed under the secret and is still held. Where the secret is of this call alone, it is asked only while
+    /// the call is in no queue: what is delivered twice is given back once.
+    async fn claim_of_secret(&self) -> Result<Option<Delivery>, Problem> {
         let claimed =
             self.call.server_node().store().claim_of_token(&self.request.token).await.map_err(of_store)?;
         Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))

@@ -43,7 +43,15 @@ impl Model {
             Decision::Resume { from } => {
                 self.must_be(&[Status::Failed, Status::Aborted, Status::Paused])?;
                 if let Some(from) = from {
-                    if self.settled(from) != Some(Outcome::Passed) || !self.can_repeat(from) {
+                    let is_passed_over = |stopped: &NodeId| {
+                        self.behind(stopped).contains(from)
+                            && !self.behind(from).contains(stopped)
+                            && matches!(self.settled(stopped), None | Some(Outcome::Failed))
+                    };
+                    if self.settled(from) != Some(Outcome::Passed)
+                        || !self.can_repeat(from)
+                        || self.stopped_at.iter().any(is_passed_over)
+                    {
                         return Err(No);
                     }
                     for node in self.behind(from) {

@@ -59,6 +59,10 @@ impl Store {
         if let Some(item) = claimed {
             return Some(Next { item: item.clone(), waiting: None });
         }
+        if decided.nodes_freeing_locks().next().is_some() {
+            // Work that waited for a lock can be claimed now, and may be due before.
+            return None;
+        }
         due().filter(|_| call.serves_waiting).find_map(|item| {
             let Work::Agent { role, .. } = &item.work else { return None };
             if graph.task(&item.at.node).is_some_and(|task| !task.locks.is_empty()) {

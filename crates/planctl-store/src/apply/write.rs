@@ -189,7 +189,7 @@ impl Decided {
     }
 
     /// Returns the nodes that give their locks back: whatever one is in but for its check, nobody works on it now.
-    fn nodes_freeing_locks(&self) -> impl Iterator<Item = &NodeId> {
+    pub(super) fn nodes_freeing_locks(&self) -> impl Iterator<Item = &NodeId> {
         let has_locks = |node| self.graph.task(node).is_some_and(|task| !task.locks.is_empty());
         let at_rest = |record: &Record| !matches!(record.state, NodeState::Checking { .. });
         self.changed_records()

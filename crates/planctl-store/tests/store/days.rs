@@ -6,7 +6,7 @@ use planctl_store::{DayNews, DayRaise, NextClaim, Proof, ServedRole, Store};
 use crate::world::{HOST, World, evaluated, next_claim, reported, world};
 
 /// Gives a run the budgets of a day, as its settings hold them.
-async fn limit(world: &World, run: RunId, days: &str) {
+pub async fn limit(world: &World, run: RunId, days: &str) {
     let settings = format!(r#"{{"day": {days}}}"#);
     let statement = "update runs set settings = $1::json where id = $2::text::uuid";
     let query = sqlx::query(statement).bind(settings).bind(run.to_string());
@@ -14,12 +14,12 @@ async fn limit(world: &World, run: RunId, days: &str) {
 }
 
 /// Says that other runs of the workspace, or of another one of its host, used this much today.
-async fn used(world: &World, tokens: i64) {
+pub async fn used(world: &World, tokens: i64) {
     let statement = "select planctl_use_1(r.workspace, $1, 0) from runs r limit 1";
     sqlx::query(statement).bind(tokens).execute(&mut world.aside().await).await.unwrap();
 }
 
-async fn tell(store: &Store) -> Vec<DayNews> {
+pub async fn tell(store: &Store) -> Vec<DayNews> {
     let news = store.day_news(&[], 100).await.unwrap();
     for one in &news {
         store.apply(one.run, &one.event, &Proof::Clock, None).await.unwrap();
@@ -27,11 +27,11 @@ async fn tell(store: &Store) -> Vec<DayNews> {
     news
 }
 
-fn is_spent(news: &[DayNews]) -> bool {
+pub fn is_spent(news: &[DayNews]) -> bool {
     matches!(news, [DayNews { event: Event::Clock(ClockEvent::DaySpent { .. }), .. }])
 }
 
-fn allows(news: &[DayNews]) -> bool {
+pub fn allows(news: &[DayNews]) -> bool {
     matches!(news, [DayNews { event: Event::Clock(ClockEvent::DayAllows { .. }), .. }])
 }
 

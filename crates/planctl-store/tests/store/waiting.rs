@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planctl_engine::{Decision, Role, RunId, Work};
+use planctl_engine::{Decision, Graph, GraphParts, NodeKind, Role, RunId, Work};
 use planctl_store::{
     Claim, ClaimLane, ClaimRequest, Claimed, News, SeenWorker, ServedRole, Store, StoreError, Token,
     WaitingWorker, WaitingWorkers,
 };
 use sqlx::Executor as _;
 
+use crate::days::{allows, is_spent, limit, tell, used};
 use crate::outage::{Proxy, through};
 use crate::withdrawn::locking;
 use crate::world::{
@@ -179,6 +180,49 @@ async fn work_that_needs_locks_or_is_in_a_workspace_elsewhere_is_left_to_be_clai
     world.admit(run).await.unwrap();
     assert_eq!(waits.waiting(), (1, 0));
     assert!(world.claim(run, "another").await.is_some());
+}
+
+/// Of what can be claimed from then on, the work that waited for the lock is due first.
+#[tokio::test]
+async fn work_that_is_sent_out_as_a_lock_is_given_back_is_left_to_be_claimed() {
+    let mut parts = GraphParts::from(linear(2));
+    if let NodeKind::Task(task) =
+        &mut parts.nodes.iter_mut().find(|node| node.id.as_str() == "1").unwrap().kind
+    {
+        task.locks = vec!["port".to_owned()];
+    }
+    let world = world_of(Graph::new(parts).unwrap()).await;
+    let first = world.begun().await.id;
+    let gate = world.gate(first).await;
+    let second = world.begun_at("/two", &locking()).await.id;
+    let waits = Shared::at(&world.store, HOST, &["waits"]);
+    world.store.apply(first, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    assert_eq!((waits.served().len(), waits.waiting()), (0, (1, 0)));
+    assert_eq!(world.store.claim(&any_of("waits")).await.unwrap().unwrap().item.run, second);
+}
+
+#[tokio::test]
+async fn p15_work_that_the_budget_of_the_day_holds_back_is_leased_to_one_who_waits_once_the_day_allows_it() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    let held = world.claim(run, "holder").await.unwrap();
+    limit(&world, run, r#"{"project": {"tokens": 1000}, "zone": "UTC"}"#).await;
+    used(&world, 1000).await;
+    let waits = Shared::at(&world.store, HOST, &["waits"]);
+    world.store.apply(run, &released(&held.item.at), &held.proof(), None).await.unwrap();
+    assert_eq!((waits.served().len(), waits.waiting()), (0, (1, 1)));
+    assert!(is_spent(&tell(&world.store).await));
+    assert_eq!((waits.served().len(), waits.waiting()), (0, (1, 1)));
+    sqlx::query("update used set quarter = quarter - interval '1 day'")
+        .execute(&mut world.aside().await)
+        .await
+        .unwrap();
+    assert!(allows(&tell(&world.store).await));
+    let work = waits.served().pop().expect("the day allows it");
+    let late = world.store.apply(run, &reported(&held.item.at), &held.proof(), None).await;
+    assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
+    world.store.apply(run, &reported(&work.item.at), &work.proof(), None).await.unwrap();
+    world.assert_sound(run).await;
 }
 
 /// A worker that was taken back may still write in the workspace.

@@ -135,8 +135,8 @@ struct Leadership {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiter>,
-    /// Says that the last look found nothing for those that wait, and no other look is under way. Only then are they served by
-    /// transitions: work that has waited longer goes first.
+    /// Says that the last look found nothing for its leader, who may claim and waits on, and no other look is under way. Only then
+    /// are those that wait served by transitions: work that has waited longer goes first.
     is_idle: bool,
     /// Waiters that want to leave and whose claim is under way.
     leaving: BTreeSet<u64>,
@@ -264,7 +264,7 @@ impl ClaimQueue {
         ClaimQueue { work: work.clone(), leadership, queue: Mutex::default() }
     }
 
-    /// Says that the last look found nothing for those that wait, and that none is under way.
+    /// Says that the last look found nothing, and that none is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.queue().is_idle
     }
@@ -339,19 +339,18 @@ impl ClaimQueue {
         }
         let again = has_failed || unserved.len() < count;
         self.put_back(unserved);
-        self.queue().is_idle = !again;
         Ok(again)
     }
 
     /// Puts back the waiters that got nothing, in their order, without those that disconnected or wanted to leave meanwhile.
-    fn put_back(&self, mut unserved: Vec<Waiter>) {
-        unserved.sort_by_key(|one| std::cmp::Reverse(one.number));
+    fn put_back(&self, unserved: Vec<Waiter>) {
         let mut queue = self.queue();
         for one in unserved {
             if !queue.leaving.remove(&one.number) && !one.answer.is_closed() {
-                queue.waiting.push_front(one);
+                queue.waiting.push_back(one);
             }
         }
+        queue.waiting.make_contiguous().sort_by_key(|one| one.number);
     }
 
     /// Returns the lane in which this queue claims.
@@ -392,6 +391,13 @@ impl Ticket<'_> {
     /// Waits until a transition has served this waiter, which leads the queue; `None` where its claim was dropped.
     pub(super) async fn served(&mut self) -> Option<Delivery> {
         (&mut self.answered).await.ok()
+    }
+
+    /// Has transitions serve those that wait, since the last look found nothing for this waiter, which leads the queue. A look while
+    /// a transition had taken this one was for others, or for nobody.
+    pub(super) fn set_idle(&self) {
+        let mut queue = self.queue.queue();
+        queue.is_idle = queue.waiting.iter().any(|one| one.number == self.number);
     }
 
     /// Returns the item that the last look claimed for this waiter, if any.

@@ -78,7 +78,7 @@ impl Asking {
     }
 
     /// Claims for a worker that waits for so many seconds, and waits until it was seen.
-    fn claim(house: &House, worker: &str, key: Option<&str>, wait: u8) -> Asking {
+    pub(super) fn claim(house: &House, worker: &str, key: Option<&str>, wait: u8) -> Asking {
         let body = Some(format!(r#"{{"roles": ["coder", "tester"], "worker": "{worker}"}}"#));
         let path = format!("/v1/items/claim?wait={wait}");
         let asking = Asking::begin(house, &path, &Ask { key, body, ..Ask::default() });
@@ -182,10 +182,8 @@ fn a_report_whose_sender_has_gone_is_heard_and_its_contract_runs_at_once() {
     assert!(!events.iter().any(|event| event == "clock.lease_lost"), "{events:?}");
 }
 
-/// The verdict is about to lease the next step to a worker that waits, which goes at that moment.
-#[test]
-fn work_that_a_verdict_leases_to_a_worker_that_has_gone_is_for_the_next_one() {
-    let house = House::new();
+/// Begins a run whose first step was done and reported, and whose verdict comes once go.txt is there.
+fn await_verdict(house: &House) {
     let second = plan("two", "hello").split("## Steps\n").nth(1).unwrap().replace("### 1.", "### 2.");
     let first = plan("two", "hello")
         .replace("grep -qx hello out.txt", "until test -e go.txt; do sleep 0.02; done; test -e go.txt");
@@ -193,7 +191,14 @@ fn work_that_a_verdict_leases_to_a_worker_that_has_gone_is_for_the_next_one() {
     let said = house.fixture.planctl(&["plan", "run", "two.md", "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     let claimed = house.claim();
-    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    assert_eq!(say(house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+}
+
+/// The verdict is about to lease the next step to a worker that waits, which goes at that moment.
+#[test]
+fn work_that_a_verdict_leases_to_a_worker_that_has_gone_is_for_the_next_one() {
+    let house = House::new();
+    await_verdict(&house);
     let waiting = Asking::claim(&house, "mole", None, 60);
     let locked = Locked::lock(&house, "history");
     house.fixture.write("go.txt", "");
@@ -202,4 +207,24 @@ fn work_that_a_verdict_leases_to_a_worker_that_has_gone_is_for_the_next_one() {
     drop(locked);
     let next = house.claim();
     assert_eq!((&next["step"], &next["attempt"]), (&Value::from(2), &Value::from(1)), "{next}");
+}
+
+/// The database commits what a daemon had sent it, and nobody is there to hear of it.
+#[test]
+fn work_that_a_verdict_leases_while_the_daemon_is_killed_is_there_when_its_worker_asks_again() {
+    const KEY: &str = "018f3f5e-8a3c-7cc2-9d8e-3b1f0c5a7e45";
+    let mut house = House::new();
+    await_verdict(&house);
+    let waiting = Asking::claim(&house, "mole", Some(KEY), 60);
+    let locked = Locked::lock(&house, "history");
+    house.fixture.write("go.txt", "");
+    locked.await_waiting(REPORT);
+    house.kill();
+    drop(locked);
+    drop(waiting);
+    house.start_again();
+    let next = Asking::claim(&house, "mole", Some(KEY), 60).answer().unwrap();
+    assert_eq!((&next["step"], &next["generation"]), (&Value::from(2), &Value::from(1)), "{next}");
+    house.fixture.write("out.txt", "hello\n");
+    assert_eq!(say(&house, &next, "complete", r#"{"text": "done"}"#).status, 200);
 }

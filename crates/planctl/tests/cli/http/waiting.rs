@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::gone::Asking;
 use super::house::{Ask, House};
 use super::work::say;
 
@@ -55,4 +56,40 @@ fn work_that_comes_between_two_claims_is_found_by_the_next_one_at_once() {
     house.until_sql("select count(*) from items where state = 'ready' and lane = 'agent'", "1");
     let claimed = claim(0);
     assert_eq!(claimed.status, 200, "{claimed:?}");
+}
+
+/// Its look finds nothing though there is work.
+#[test]
+fn work_that_a_paused_worker_looked_past_goes_before_work_that_comes_later() {
+    let house = House::new();
+    let step = |number: u8, target: &str, fields: &str, contract: &str| {
+        format!(
+            "\n### {number}. Do {number}\n\n**target:** {target}\n\n{fields}**task:** Do it.\n\n\
+             **contract:**\n```bash\n{contract}\n```\nexit_code == 0\n"
+        )
+    };
+    let (head, _) =
+        plan().split_once("\n### 1.").map(|(head, rest)| (head.to_owned(), rest.to_owned())).unwrap();
+    let steps = [
+        step(1, "tester", "", "until test -e go.txt; do sleep 0.02; done; test -e go.txt"),
+        step(2, "coder", "", "test -e two.txt"),
+        step(3, "coder", "**needs:** none\n\n", "test -e three.txt"),
+    ];
+    let text = head.replace("## Steps", "**parallel:** 2\n\n## Steps") + &steps.concat();
+    house.fixture.write("steps.md", &text);
+    let said = house.fixture.planctl(&["plan", "run", "steps.md", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let claim = |roles: &str| {
+        let body = Some(format!(r#"{{"roles": [{roles}], "worker": "mole"}}"#));
+        house.local("POST", "/v1/items/claim", &Ask { body, ..Ask::default() })
+    };
+    house.until_sql("select count(*) from items where state = 'ready' and lane = 'agent'", "2");
+    let first = claim(r#""tester""#).json();
+    assert_eq!(say(&house, &first, "complete", r#"{"text": "done"}"#).status, 200);
+    assert_eq!(house.fixture.planctl(&["worker", "pause", "mole"]).code, 0);
+    assert_eq!(claim(r#""coder", "tester""#).status, 204, "it is paused");
+    let waiting = Asking::claim(&house, "other", None, 60);
+    house.fixture.write("go.txt", "");
+    let claimed = waiting.answer().unwrap();
+    assert_eq!(claimed["step"], 3, "{claimed}");
 }
