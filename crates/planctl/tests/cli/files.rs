@@ -135,3 +135,16 @@ fn a_word_that_is_longer_than_any_name_is_not_found_like_any_other() {
     let said = fixture.planctl(&["topic", "show", &word]);
     assert!(said.code == 2 && said.err.contains("topics have up to 100 letters"), "{said:?}");
 }
+
+#[test]
+fn a_file_with_a_line_break_in_its_name_and_a_pipe_are_told_on_one_line() {
+    let fixture = Fixture::new();
+    fixture.write("a\nb.md", "# A tool\n");
+    let said = fixture.planctl(&["verify", "a\nb.md"]);
+    assert!(said.out.contains("--> a\\nb.md:1:1\n") && !said.out.contains("a\nb"), "{said:?}");
+    let said = fixture.shell("planctl verify <(echo '# A tool')");
+    assert!(
+        said.out.is_empty() && said.err.contains("it is a named pipe\nhelp: `planctl verify -`"),
+        "{said:?}"
+    );
+}
