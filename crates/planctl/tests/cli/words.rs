@@ -276,6 +276,19 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
+fn a_revision_that_is_not_there_is_told_with_those_that_are() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+    assert_eq!(fixture.planctl(&["run", "p.md", "--approve", "--simulate"]).code, 0);
+    for word in ["zzz", "c9", "fix-3"] {
+        let said = fixture.planctl(&["diff", "p.md", "--since", word]);
+        let sentence = format!("could not find a run or a revision `{word}`; kept are ");
+        assert!(said.code == 4 && said.err.contains(&sentence), "{said:?}");
+        assert!(said.err.ends_with("next: planctl show p.md\n"), "{said:?}");
+    }
+}
+
+#[test]
 fn an_empty_word_names_nothing_and_no_worker() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
