@@ -461,7 +461,7 @@ pub enum ConfigError {
     },
     /// The record of trusted directories can't be written.
     #[error("write {}: {source}", path.display())]
-    Unwritten {
+    Unwritable {
         /// The record.
         path: PathBuf,
         /// The error of the system.
@@ -522,7 +522,7 @@ impl ConfigError {
             | ConfigError::Missing { path }
             | ConfigError::Invalid { path, .. }
             | ConfigError::Exposed { path } => Some(path),
-            ConfigError::Value { .. } | ConfigError::Unwritten { .. } | ConfigError::TrustDamaged { .. } => {
+            ConfigError::Value { .. } | ConfigError::Unwritable { .. } | ConfigError::TrustDamaged { .. } => {
                 None
             }
         }

@@ -328,7 +328,7 @@ pub fn config_failure(error: &ConfigError) -> Failure {
     }
     let exit = match error {
         ConfigError::Missing { .. } => Exit::NotFound,
-        ConfigError::Unwritten { path, source } => {
+        ConfigError::Unwritable { path, source } => {
             return Failure::of_state(format!("write {}", path.display()), source);
         }
         ConfigError::Unreadable { .. }
