@@ -459,6 +459,14 @@ pub enum ConfigError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The record of trusted directories can't be written.
+    #[error("write {}: {source}", path.display())]
+    Unwritable {
+        /// The record.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
     /// A file is not what a configuration can be.
     #[error("read {}: {what}", path.display())]
     NotAFile {
@@ -514,7 +522,9 @@ impl ConfigError {
             | ConfigError::Missing { path }
             | ConfigError::Invalid { path, .. }
             | ConfigError::Exposed { path } => Some(path),
-            ConfigError::Value { .. } | ConfigError::TrustDamaged { .. } => None,
+            ConfigError::Value { .. } | ConfigError::Unwritable { .. } | ConfigError::TrustDamaged { .. } => {
+                None
+            }
         }
     }
 }

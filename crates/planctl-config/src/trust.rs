@@ -70,7 +70,7 @@ impl Trust {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| ConfigError::TrustDamaged { path: path.clone(), what: error.to_string() })?;
         let written = write_whole(state_dir, &draft, &text).and_then(|()| std::fs::rename(&draft, &path));
-        written.map_err(|source| ConfigError::Unreadable { path, source })
+        written.map_err(|source| ConfigError::Unwritable { path, source })
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Verification {
     pub allowed: Vec<Allowed>,
     /// The digest of the canonical text.
     pub digest: Digest,
+    /// Says that the file is text, in whatever state; the digest of another one is that of the part which can be shown.
+    pub is_text: bool,
 }
 
 /// A plan's text as read; it is judged when the facts that it asks for are known.
@@ -135,7 +137,7 @@ impl ReadPlan<'_> {
         }
         let digest = digest_of_plan(source, &self.tree);
         let ReadPlan { tree, workflow, .. } = self;
-        Verification { tree, workflow, graph, diagnostics, allowed, digest }
+        Verification { tree, workflow, graph, diagnostics, allowed, digest, is_text: true }
     }
 }
 
@@ -166,6 +168,7 @@ impl Verification {
             diagnostics: vec![unreadable.diagnostic.clone()],
             allowed: Vec::new(),
             digest: digest(&unreadable.source),
+            is_text: false,
         }
     }
 
@@ -173,7 +176,7 @@ impl Verification {
     pub fn restored(source: &Source, graph: Graph, digest: Digest) -> Verification {
         let ReadPlan { tree, workflow, .. } = read(source);
         let (diagnostics, allowed) = <_>::default();
-        Verification { tree, workflow, graph: Some(graph), diagnostics, allowed, digest }
+        Verification { tree, workflow, graph: Some(graph), diagnostics, allowed, digest, is_text: true }
     }
 
     /// Returns every finding, also those that the plan allows.

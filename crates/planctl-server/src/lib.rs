@@ -24,6 +24,7 @@ pub use executor::progress::{Activity, LiveActivity};
 pub use node::doctor::Doctor;
 pub use node::drafter::{DraftOrder, Drafter, Drafts, Undrafted};
 pub use node::health::{Database, Health, is_final};
+pub use node::instance::is_at;
 pub use node::runtime::runtime;
 pub use node::services::{Caps, ServiceError};
 pub use node::{ServerNode, ServerNodeOptions, database, scratch_in, singleton};

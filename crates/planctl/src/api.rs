@@ -23,6 +23,11 @@ const TRIES: u32 = 20;
 /// Between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(250);
 
+/// The most bytes of one segment of an address, which has at most 8 KiB.
+const SEGMENT_BYTES_MAX: usize = 6_000;
+/// How much is sent of a word that has more: enough to know it again.
+const BEGINNING_CHARACTERS: usize = 100;
+
 /// Where the program of an agent is looked for that a daemon is to start.
 const DAEMONS_PATH: &str = "the daemon looks there, by the PATH that it was started with: planctl daemon restart gives it that of your shell";
 
@@ -388,7 +393,12 @@ pub fn failure_of(problem: &Problem) -> Failure {
     }
 }
 
-/// Encodes a word as one segment of a path.
+/// Encodes a word as one segment of a path. Of a word that is too long for an address, the beginning is sent, which names nothing.
 pub fn path_segment(word: &str) -> String {
-    url::form_urlencoded::byte_serialize(word.as_bytes()).collect::<String>().replace('+', "%20")
+    let encoded: String = url::form_urlencoded::byte_serialize(word.as_bytes()).collect();
+    if encoded.len() > SEGMENT_BYTES_MAX {
+        let beginning: String = word.chars().take(BEGINNING_CHARACTERS).collect();
+        return path_segment(&format!("{beginning}…"));
+    }
+    encoded.replace('+', "%20")
 }

@@ -328,6 +328,9 @@ pub fn config_failure(error: &ConfigError) -> Failure {
     }
     let exit = match error {
         ConfigError::Missing { .. } => Exit::NotFound,
+        ConfigError::Unwritable { path, source } => {
+            return Failure::of_state(format!("write {}", path.display()), source);
+        }
         ConfigError::Unreadable { .. }
         | ConfigError::NotAFile { .. }
         | ConfigError::Invalid { .. }

@@ -1,6 +1,7 @@
 //! How a command ends: the exit codes of the whole tool, and failures that say what to type next (INTERFACE 2.4).
 
 use std::fmt::Display;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 /// The answer of a command to the script that called it.
@@ -80,9 +81,9 @@ impl Exit {
             Exit::No => {
                 ("no: findings at error level, run failed, result not to be merged", "read the report")
             }
-            Exit::Usage => ("usage error", "fix the command"),
+            Exit::Usage => ("usage error, or a name that no file can have", "fix the command"),
             Exit::Waiting => ("waiting for a human", "planctl approvals"),
-            Exit::NotFound => ("not found: plan, run, step, approval", "planctl ls"),
+            Exit::NotFound => ("not found: plan, run, step, ask, file, folder", "planctl ls"),
             Exit::Conflict => (
                 "conflict: plan changed since approval, already decided, or the lease was lost",
                 "read again, decide again",
@@ -96,9 +97,9 @@ impl Exit {
             ),
             Exit::Data => ("the arguments of a tool don't fit (tool call)", "mend the arguments"),
             Exit::Unavailable => ("database or server unavailable", "planctl db status"),
-            Exit::Temporary => ("temporary trouble", "try again"),
+            Exit::Temporary => ("temporary trouble, such as a full disk", "try again"),
             Exit::Protocol => ("a server breaks its protocol (tool call)", "mend the server"),
-            Exit::Denied => ("not permitted", "ask the owner"),
+            Exit::Denied => ("not permitted: a decision, or a file or folder", "ask the owner"),
             Exit::Configuration => {
                 ("bad configuration, or a database that this planctl can't use", "fix what is named")
             }
@@ -141,6 +142,20 @@ impl Failure {
         Failure::new(Exit::Usage, message)
     }
 
+    /// Makes a failure of what the file system refused, such as `write plans/fix.md`.
+    pub fn of_io(what: impl Display, error: &io::Error) -> Failure {
+        let said = error.to_string();
+        // A draft has a name that nobody knows.
+        let said = said.split_once(" at path \"").map_or(said.as_str(), |(said, _)| said);
+        Failure::new(exit_of_io(error.kind()), format!("could not {what}: {said}"))
+    }
+
+    /// Does the same of a file in the state directory.
+    pub fn of_state(what: impl Display, error: &io::Error) -> Failure {
+        let failure = Failure::of_io(what, error);
+        if failure.exit == Exit::Denied { failure.help(STATE_HELP) } else { failure }
+    }
+
     /// Says how to mend it.
     #[must_use]
     pub fn help(mut self, help: impl Display) -> Failure {
@@ -169,6 +184,30 @@ impl Failure {
         self
     }
 }
+
+/// Returns the exit code of a command for which a file could not be read or written.
+pub fn exit_of_io(kind: ErrorKind) -> Exit {
+    const DENIED: [ErrorKind; 2] = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    const MISNAMED: [ErrorKind; 4] = [
+        ErrorKind::NotADirectory,
+        ErrorKind::IsADirectory,
+        ErrorKind::AlreadyExists,
+        ErrorKind::InvalidFilename,
+    ];
+    if DENIED.contains(&kind) {
+        Exit::Denied
+    } else if kind == ErrorKind::NotFound {
+        Exit::NotFound
+    } else if MISNAMED.contains(&kind) {
+        Exit::Usage
+    } else {
+        Exit::Temporary
+    }
+}
+
+/// The way on where the state directory may not be used.
+const STATE_HELP: &str =
+    "it may be another user's, or read-only; set PLANCTL_STATE_DIR to a directory of your own";
 
 /// The result of every command.
 pub type Answer = Result<Exit, Failure>;

@@ -167,12 +167,7 @@ impl Guidance {
         let text = match fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(Failure::new(
-                    Exit::Temporary,
-                    format!("could not read {}: {error}", file.display()),
-                ));
-            }
+            Err(error) => return Err(Failure::of_state(format!("read {}", file.display()), &error)),
         };
         serde_json::from_str(&text).map(Some).map_err(|error| {
             Failure::new(Exit::Configuration, format!("could not read {}: {error}", file.display()))
@@ -204,9 +199,7 @@ impl LockedGuidance {
     /// Reads the guidance of a workspace to change it; waits for another process that does.
     pub fn open(state_dir: &Path, workspace: &Path) -> Result<LockedGuidance, Failure> {
         let file = file_of(state_dir, workspace);
-        let refused = |error: io::Error| {
-            Failure::new(Exit::Temporary, format!("could not use {}: {error}", file.display()))
-        };
+        let refused = |error: io::Error| Failure::of_state(format!("use {}", file.display()), &error);
         let folder = file.parent().unwrap_or(state_dir);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
         let lock = File::create(file.with_extension("lock")).map_err(refused)?;
@@ -218,9 +211,7 @@ impl LockedGuidance {
 
     /// Writes the guidance whole; the file goes where nothing holds anybody any more.
     pub fn save(&self) -> Result<(), Failure> {
-        let refused = |error: io::Error| {
-            Failure::new(Exit::Temporary, format!("could not write {}: {error}", self.file.display()))
-        };
+        let refused = |error: io::Error| Failure::of_state(format!("write {}", self.file.display()), &error);
         if self.guidance.is_empty() {
             return match fs::remove_file(&self.file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(refused(error)),

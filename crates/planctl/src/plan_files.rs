@@ -50,9 +50,12 @@ pub fn unreadable(file: &Path, error: &Unreadable) -> Failure {
         return Failure::not_found(message);
     }
     let failure = Failure::new(Exit::No, message);
-    match file_in(file) {
-        Some(one) => failure.help(format!("name files in it: {one}")),
-        None => failure,
+    match (file_in(file), error) {
+        (Some(one), _) => failure.help(format!("name files in it: {one}")),
+        (None, Unreadable::NotRegular("named pipe" | "device")) => {
+            failure.help("`planctl verify -` and `planctl fmt -` read standard input")
+        }
+        (None, _) => failure,
     }
 }
 

@@ -132,9 +132,7 @@ fn write_result(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            Err(Failure::new(Exit::Temporary, format!("could not write to standard output: {error}")))
-        }
+        Err(error) => Err(Failure::of_io("write to standard output", &error)),
     }
 }
 

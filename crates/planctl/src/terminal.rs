@@ -32,6 +32,11 @@ static ENDS_AT_ESCAPE: AtomicBool = AtomicBool::new(false);
 /// Says that others have written to the terminal since something was drawn there.
 static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
+/// Says whether the terminal knows no cursor movements, or nothing is known of it.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
 /// Returns the columns and rows of the terminal at standard error.
 pub fn size() -> (usize, usize) {
     let size = tcgetwinsize(std::io::stderr()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);

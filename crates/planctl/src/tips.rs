@@ -77,7 +77,9 @@ const HABITS: [(&str, &str); 60] = [
 ];
 
 /// Flags of other tools, and what is typed here.
-const FLAGS: [(&str, &str); 22] = [
+const FLAGS: [(&str, &str); 24] = [
+    ("--parallel", "the plan says it: **parallel:** 3, and **needs:** in its steps"),
+    ("--jobs", "the plan says it: **parallel:** 3, and **needs:** in its steps"),
     ("--via", "planctl plan review FILE --role ROLE"),
     ("--template", "planctl new FILE --from TEMPLATE; planctl new --list lists the templates"),
     ("--name", "--title TITLE names a new plan; a run is named after its file"),

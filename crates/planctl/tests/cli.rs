@@ -91,6 +91,8 @@ mod verify;
 #[path = "cli/begin.rs"]
 mod begin;
 
+#[path = "cli/files.rs"]
+mod files;
 #[path = "cli/fix.rs"]
 mod fix;
 

@@ -79,6 +79,7 @@ fn plan(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if tree.steps.is_empty() && tree.steps_heading.is_none() && tree.steps_meant.is_none() {
         return found.push(super::foreign::finding(context));
     }
+    idle_parallel(context, found);
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
     match &tree.head.title {
         None => {
@@ -133,6 +134,18 @@ fn plan(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         Some(_) => {}
     }
     status(context, found);
+}
+
+/// Says that `**parallel:**` alone runs nothing at once: steps that name no others come one after another.
+fn idle_parallel(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(many) = context.tree.head.attributes.max_parallel.raw() else { return };
+    if context.order.is_linear() && context.tree.steps.len() > 1 {
+        let message = "`**parallel:**` changes nothing here: each step waits for the one above it";
+        let idle = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(many.span, "");
+        found.push(idle.help(
+            "say in the steps what they wait for, `**needs:** none` or `**needs:** 1, 2`; or delete the line",
+        ));
+    }
 }
 
 fn check_place(context: &Context<'_>, found: &mut Vec<Diagnostic>) {

@@ -28,6 +28,11 @@ const COLUMNS: usize = annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
 /// Narrower drawings are of no use to anybody; a terminal that is narrower wraps them.
 const COLUMNS_MIN: usize = 40;
 
+/// Returns the name of a plan on one line; a file may have a line break in its name.
+fn shown_path(source: &Source) -> String {
+    printable(source.path()).replace('\n', "\\n")
+}
+
 impl Diagnostic {
     /// Draws it as rustc draws its own: title, source with carets, notes, help.
     pub fn render(&self, source: &Source, colour: bool) -> String {
@@ -130,10 +135,10 @@ impl Diagnostic {
         // Of a line that is cut, the renderer can't tell the column.
         let place = excerpt.is_cut.then(|| {
             let position = source.position(marked.start);
-            Origin::path(printable(source.path())).line(position.line).char_column(position.column)
+            Origin::path(shown_path(source)).line(position.line).char_column(position.column)
         });
         if place.is_none() {
-            snippet = snippet.path(printable(source.path()));
+            snippet = snippet.path(shown_path(source));
         }
         for ((rank, label), range) in labels.into_iter().zip(ranges) {
             let kind = if rank == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };

@@ -26,7 +26,7 @@ pub struct Report {
     pub schema: String,
     /// The file as it was named.
     pub file: String,
-    /// The digest of the canonical text; `null` where the file could not be read.
+    /// The digest of the canonical text; `null` where the file could not be read, or not as text.
     pub digest: Option<String>,
     /// Says that there is no error among the findings, and that the file holds one plan and no more.
     pub verified: bool,
@@ -213,7 +213,7 @@ impl Verification {
         Report {
             schema: REPORT_SCHEMA.to_owned(),
             file: printable(source.path()),
-            digest: Some(Digest::as_str(&self.digest).to_owned()),
+            digest: self.is_text.then(|| Digest::as_str(&self.digest).to_owned()),
             verified: self.is_verified(),
             diagnostics: self.diagnostics.iter().map(|diagnostic| diagnostic.report(source)).collect(),
             allowed: self.allowed.iter().map(|allowed| allowed.report(source)).collect(),

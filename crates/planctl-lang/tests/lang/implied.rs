@@ -27,6 +27,10 @@ fn plan(steps: &[&str], flow: &str) -> String {
     text
 }
 
+fn one_at_a_time(steps: &[&str]) -> String {
+    plan(steps, "").replace("**parallel:** 3\n\n", "")
+}
+
 fn findings(text: &str) -> Vec<(Code, String)> {
     let found = verify(&Source::new("plan.md", text), &Facts::default(), &Levels::default());
     let told =
@@ -79,6 +83,16 @@ fn h_54_p_70_steps_that_need_the_same_one_run_side_by_side_and_meet_where_both_a
     );
     assert_eq!(fork_join(&graph, "fork-1").as_deref(), Some("join-4"));
     assert_eq!(graph.limits().parallel, 3);
+}
+
+#[test]
+fn parallel_in_a_plan_whose_steps_follow_one_another_is_told_to_change_nothing() {
+    let idle = |text: &str| findings(text).into_iter().any(|(_, message)| message.contains("**parallel:**"));
+    assert!(idle(&plan(&["", ""], "")));
+    for steps in [&["", "**needs:** none"][..], &["", "**needs:** 1", "**needs:** 1"], &[""]] {
+        assert!(!idle(&plan(steps, "")), "{steps:?}");
+    }
+    assert!(!idle(&plan(&["", ""], "- 1 -> 2")));
 }
 
 #[test]
@@ -442,13 +456,13 @@ fn d2_fields_that_a_step_of_its_type_has_no_use_for_are_told() {
     let found = told(&plan(&["", "**type:** join", ""], ""));
     let says = "nobody is given the task of a step of `type: join`";
     assert!(found.iter().any(|finding| finding.2 == says), "{found:?}");
-    let found = told(&plan(&["", "**type:** human\n**on_fail:** abort", ""], ""));
+    let found = told(&one_at_a_time(&["", "**type:** human\n**on_fail:** abort", ""]));
     let [(Code::P015, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (marked.as_str(), message.as_str()),
         ("abort", "`on_fail` has no effect at a step of `type: human`")
     );
-    let found = told(&plan(&["", "**type:** human\n**timeout:** 1h", ""], ""));
+    let found = told(&one_at_a_time(&["", "**type:** human\n**timeout:** 1h", ""]));
     let [(Code::P015, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((marked.as_str(), message.as_str()), ("1h", "no timeout acts at a step of `type: human`"));
 }

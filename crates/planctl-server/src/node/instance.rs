@@ -110,8 +110,8 @@ impl Drop for Instance {
     }
 }
 
-/// Says whether a file that this process has open is the one that lies at a path.
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+/// Says whether a file or folder that this process has open is the one that lies at a path.
+pub fn is_at(file: &File, path: &Path) -> bool {
     brief_file_work(|| match (fs::metadata(path), file.metadata()) {
         (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),
         (Err(error), _) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),

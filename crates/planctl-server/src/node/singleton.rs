@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use planctl_api::wire::DaemonInfo;
 use planctl_harness::blocking_in_place;
+use planctl_store::cluster::ClusterError;
 
 use crate::node::instance::is_at;
 
@@ -48,7 +49,10 @@ pub enum SingletonError {
     /// Another daemon has it (row 112).
     #[error("start a daemon: one is there already")]
     Taken(SingletonState),
-    /// The state directory can't be used.
+    /// The state directory can't be made.
+    #[error(transparent)]
+    StateDir(#[from] ClusterError),
+    /// A file in the state directory can't be used.
     #[error("use the state directory {}: {source}", .path.display())]
     Io {
         /// The file.
@@ -68,8 +72,7 @@ impl SingletonLock {
     pub fn acquire(state_dir: &Path) -> Result<SingletonLock, SingletonError> {
         let path = state_dir.join(LOCK);
         let wrong = |source| SingletonError::Io { path: path.clone(), source };
-        planctl_store::cluster::ensure_state_dir(state_dir)
-            .map_err(|error| wrong(io::Error::other(error.to_string())))?;
+        planctl_store::cluster::ensure_state_dir(state_dir)?;
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)

@@ -6,7 +6,7 @@ use planctl_api::Next;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, show};
-use planctl_store::{Page, Plan, PlanId, Revision, StoreError, TextDecision};
+use planctl_store::{Page, Plan, PlanId, Revision, RevisionRow, StoreError, TextDecision};
 
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
@@ -268,7 +268,13 @@ impl Services {
                 (digest, what)
             }
             run => {
-                let run = self.find_row(run).await?;
+                let run = match self.find_row(run).await {
+                    Err(ServiceError::Store(StoreError::NotFound { .. })) => {
+                        let kept = self.store.revisions(plan.id, &Page::ALL).await?;
+                        return Err(no_revision(&format!("a run or a revision `{run}`"), &kept));
+                    }
+                    found => found?,
+                };
                 if run.plan != plan.id {
                     return Err(ServiceError::Conflict {
                         what: format!("run {} is one of {}, not of {name}", run.name, run.plan_path),
@@ -287,27 +293,30 @@ impl Services {
     async fn digest_of(&self, plan: &Plan, given: &str) -> Result<Digest, ServiceError> {
         let digits = given.strip_prefix("sha256:").unwrap_or(given).to_lowercase();
         let kept = self.store.revisions(plan.id, &Page::ALL).await?;
-        let hex = |digest: &Digest| digest.as_str().trim_start_matches("sha256:").to_owned();
         let fitting: Vec<&Digest> =
-            kept.iter().map(|row| &row.digest).filter(|digest| hex(digest).starts_with(&digits)).collect();
+            kept.iter().map(|row| &row.digest).filter(|digest| hex(digest).starts_with(&*digits)).collect();
         match fitting.as_slice() {
             [one] => Ok((*one).clone()),
-            [] => {
-                let known = kept.iter().take(REVISIONS_NAMED_MAX);
-                let known: Vec<String> = known
-                    .map(|row| {
-                        format!("{} ({})", hex(&row.digest).get(..12).unwrap_or("?"), moment(row.created_at))
-                    })
-                    .collect();
-                let what = format!("a revision {digits}; kept are {}", known.join(", "));
-                Err(ServiceError::NotFound { what })
-            }
+            [] => Err(no_revision(&format!("a revision {digits}"), &kept)),
             several => Err(ServiceError::Conflict {
                 what: format!("{} revisions begin with {digits}", several.len()),
                 next: Next::by_hand("give more of its digits"),
             }),
         }
     }
+}
+
+/// Names the revisions that there are.
+fn no_revision(what: &str, kept: &[RevisionRow]) -> ServiceError {
+    let short = |row: &RevisionRow| {
+        format!("{} ({})", hex(&row.digest).get(..12).unwrap_or("?"), moment(row.created_at))
+    };
+    let kept: Vec<String> = kept.iter().take(REVISIONS_NAMED_MAX).map(short).collect();
+    ServiceError::NotFound { what: format!("{what}; kept are {}", kept.join(", ")) }
+}
+
+fn hex(digest: &Digest) -> &str {
+    digest.as_str().trim_start_matches("sha256:")
 }
 
 fn unreadable(plan: &Plan, why: &str) -> ServiceError {

@@ -1,5 +1,6 @@
 //! Opens the way to the API: the daemon that is named or runs, else its routes in this process.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use planctl_api::wire::work::ServiceView;
@@ -10,7 +11,7 @@ use planctl_server::{ServerNode, ServerNodeOptions, ServiceError, StoreSettings}
 use super::{Client, NoAnswer, failure};
 use crate::api::{Access, Address, Api};
 use crate::context::Context;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, exit_of_io};
 use crate::{limits, person, secrecy, show};
 
 impl Client {
@@ -160,5 +161,8 @@ pub async fn take_place(
 
 /// Says why the private Postgres can't be used; the error brings its own way out.
 pub fn cluster_failure(error: ClusterError) -> Failure {
-    Failure::new(Exit::Unavailable, format!("could not {error}"))
+    let refusal = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    let is_denied = refusal.is_some_and(|refusal| exit_of_io(refusal.kind()) == Exit::Denied);
+    let exit = if is_denied { Exit::Denied } else { Exit::Unavailable };
+    Failure::new(exit, format!("could not {error}"))
 }

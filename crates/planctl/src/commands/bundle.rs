@@ -44,8 +44,7 @@ pub async fn write(context: &Context, run: &str, to: &Path) -> Answer {
 
 /// Writes the parts of a bundle until the event at which the run stood when it began; returns how many events there are.
 async fn write_all(client: &Client, handle: Handle, file: File) -> Result<u64, Failure> {
-    let denied =
-        |error: io::Error| Failure::new(Exit::Denied, format!("could not write the bundle: {error}"));
+    let denied = |error: io::Error| Failure::of_io("write the bundle", &error);
     let mut file = BufWriter::new(file);
     let (mut after, mut end) = (0, 0);
     loop {
@@ -74,7 +73,7 @@ async fn write_all(client: &Client, handle: Handle, file: File) -> Result<u64, F
 /// Audits a bundle.
 pub fn audit(context: &Context, file: &str) -> Answer {
     let name = show::safe(file);
-    let unread = |error: io::Error| Failure::new(Exit::Denied, format!("could not read {name}: {error}"));
+    let unread = |error: io::Error| Failure::of_io(format!("read {name}"), &error);
     let broken = |line: usize, why: &str| {
         Failure::new(Exit::No, format!("{name}:{line}: this is not a line of a bundle: {}", show::safe(why)))
             .help("a bundle is what `planctl export RUN --bundle FILE.jsonl` writes")

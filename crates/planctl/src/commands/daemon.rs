@@ -84,7 +84,7 @@ pub(super) async fn serve_here(
     let mut signals = Stop::listen()?;
     let health = Health::default();
     let singleton =
-        SingletonLock::acquire(&state_dir).map_err(|error| singleton_failure(&error, &state_dir))?;
+        SingletonLock::acquire(&state_dir).map_err(|error| singleton_failure(error, &state_dir))?;
     let opening = open(context, true);
     let server_node = tokio::select! {
         server_node = opening => server_node?,
@@ -207,8 +207,9 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
         }
     }
     let path = log_path(&state_dir);
-    let log = open_log(&state_dir, &path)
-        .map_err(|error| state_failure(format!("could not write {}: {error}", path.display()), &error))?;
+    planctl_server::database::ensure_state_dir(&state_dir).map_err(client::cluster_failure)?;
+    let log =
+        open_log(&path).map_err(|error| Failure::of_state(format!("write {}", path.display()), &error))?;
     let from = log.metadata().map_or(0, |found| found.len());
     let mut daemon = Detached::start(Path::new("/proc/self/exe"), words, &variables(context), log)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
@@ -418,21 +419,13 @@ async fn migrate(context: &Context, is_check: bool) -> Answer {
 }
 
 fn read_singleton(state_dir: &Path) -> Result<SingletonState, Failure> {
-    singleton_state(state_dir).map_err(|error| {
-        let failure =
-            Failure::new(Exit::Temporary, format!("could not read {}: {error}", state_dir.display()));
-        if error.kind() == io::ErrorKind::PermissionDenied {
-            return failure.help(
-                "it may be another user's; set PLANCTL_STATE_DIR to a directory of your own, or ask as that user",
-            );
-        }
-        failure
-    })
+    singleton_state(state_dir)
+        .map_err(|error| Failure::of_state(format!("read {}", state_dir.display()), &error))
 }
 
-fn singleton_failure(error: &SingletonError, state_dir: &Path) -> Failure {
+fn singleton_failure(error: SingletonError, state_dir: &Path) -> Failure {
     match error {
-        SingletonError::Taken(there) => {
+        SingletonError::Taken(ref there) => {
             let who = match there {
                 SingletonState::Running(info) => {
                     format!("pid {}, since {}", info.pid, show::safe(&info.started_at))
@@ -449,25 +442,18 @@ fn singleton_failure(error: &SingletonError, state_dir: &Path) -> Failure {
                 ))
                 .next("planctl daemon status")
         }
-        SingletonError::Io { source, .. } => state_failure(format!("could not {error}"), source),
+        SingletonError::Io { path, source } => {
+            Failure::of_state(format!("use the state directory {}", path.display()), &source)
+        }
+        SingletonError::StateDir(error) => client::cluster_failure(error),
     }
-}
-
-fn state_failure(message: String, error: &io::Error) -> Failure {
-    let failure = Failure::new(Exit::Temporary, message);
-    if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
-        return failure.help("set PLANCTL_STATE_DIR to a directory that this user may write to");
-    }
-    failure
 }
 
 fn log_path(state_dir: &Path) -> PathBuf {
     state_dir.join("daemon.log")
 }
 
-fn open_log(state_dir: &Path, path: &Path) -> io::Result<File> {
-    planctl_server::database::ensure_state_dir(state_dir)
-        .map_err(|error| io::Error::other(error.to_string()))?;
+fn open_log(path: &Path) -> io::Result<File> {
     if std::fs::metadata(path).is_ok_and(|found| found.len() > LOG_BYTES_MAX) {
         std::fs::rename(path, path.with_extension("log.1"))?;
     }

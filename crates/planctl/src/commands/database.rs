@@ -147,8 +147,7 @@ async fn backup(context: &Context, file: &Path, force: bool) -> Answer {
             .help("name another file, or say --force"));
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let broken =
-        |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not write {shown}: {error}"));
+    let broken = |error: std::io::Error| Failure::of_io(format!("write {shown}"), &error);
     // Its mode lets nobody else read it.
     let draft = tempfile::NamedTempFile::new_in(folder).map_err(broken)?;
     let arguments = vec!["--format=custom".into(), "--file".into(), draft.path().into()];

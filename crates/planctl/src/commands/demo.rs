@@ -216,8 +216,7 @@ fn heading(title: &str, what: &str) -> Result<(), Failure> {
 
 impl Project {
     async fn make() -> Result<Project, Failure> {
-        let failed =
-            |error| Failure::new(Exit::Temporary, format!("could not make the demo's project: {error}"));
+        let failed = |error| Failure::of_io("make the demo's project", &error);
         let folder = tempfile::Builder::new().prefix("planctl-demo-").tempdir().map_err(failed)?;
         let (workspace, prompts) = (folder.path().join("till"), folder.path().join("prompts"));
         let worker = folder.path().join("worker.sh");

@@ -527,10 +527,7 @@ fn source(path: &Path) -> Result<(String, String), Failure> {
         true => std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes),
         false => std::fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)),
     };
-    read.map_err(|error| {
-        let exit = if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::No };
-        Failure::new(exit, format!("could not read {name}: {error}"))
-    })?;
+    read.map_err(|error| Failure::of_io(format!("read {name}"), &error))?;
     if bytes.len() > PLAN_BYTES_MAX {
         return Err(Failure::new(Exit::No, format!("could not read {name}: it is larger than 1 MiB")));
     }

@@ -391,7 +391,7 @@ impl Editing {
     fn write_draft_file(&self, context: &Context) -> Result<(), Failure> {
         let refused = |error: std::io::Error| {
             let place = show::safe(&self.draft.display().to_string());
-            Failure::new(Exit::Denied, format!("could not write {place}: {error}"))
+            Failure::of_state(format!("write {place}"), &error)
         };
         if self.draft.exists() {
             context.say("going on with the text that was kept of the last edit");

@@ -45,7 +45,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
         }
         Ok(())
     };
-    written().map_err(|error| denied(&name, &error))?;
+    written().map_err(|error| Failure::of_io(format!("write {name}"), &error))?;
     context.say(&format!("wrote {name}"));
     Ok(Exit::Yes)
 }
@@ -56,11 +56,7 @@ pub fn creation_failure(name: &str, what: &str, error: &io::Error) -> Failure {
         return Failure::usage(format!("{name} is there already"))
             .help(format!("name a {what} that is not there yet"));
     }
-    denied(name, error)
-}
-
-fn denied(name: &str, error: &io::Error) -> Failure {
-    Failure::new(Exit::Denied, format!("could not write {name}: {error}"))
+    Failure::of_io(format!("write {name}"), error)
 }
 
 /// The folder that is written.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::{FormatView, FormattedView};
+use planctl_lang::workflow::Language;
 use planctl_lang::{Source, digest, parse};
 
 use super::{Context, changes, expand, write};
@@ -46,6 +47,7 @@ fn formatted(context: &Context, file: &Path, check: bool) -> Result<(Source, For
     let is_input = file == Path::new("-");
     let file = &if is_input { file.to_owned() } else { plan_files::plan_file_named(context, file)? };
     let source = if is_input { standard_input()? } else { expand::read(file)? };
+    refuse_others(&source)?;
     let text = planctl_lang::format(&source);
     let view = FormattedView {
         file: file.display().to_string(),
@@ -57,6 +59,17 @@ fn formatted(context: &Context, file: &Path, check: bool) -> Result<(Source, For
         write::replace(context, file, source.text(), &text)?;
     }
     Ok((source, view))
+}
+
+/// Refuses what is no plan in markdown: it stays as it is, and is not called well formed.
+fn refuse_others(source: &Source) -> Result<(), Failure> {
+    let why = match Language::of(source.path()) {
+        Some(language) => format!("it is {}, and only plans in markdown are formatted", language.name()),
+        None if parse(source).0.steps.is_empty() => "it has no step that planctl can read".to_owned(),
+        None => return Ok(()),
+    };
+    let failure = Failure::new(Exit::No, format!("could not format {}: {why}", show::safe(source.path())));
+    Err(failure.next(format!("planctl verify {}", show::file_word(Path::new(source.path())))))
 }
 
 fn standard_input() -> Result<Source, Failure> {

@@ -19,7 +19,7 @@ use super::draft::kept::Kept;
 use super::draft::shown;
 use super::draft::writer::{self, DraftWriter};
 use crate::args::{GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
-use crate::failure::{Answer, Exit, Failure};
+use crate::failure::{Answer, Exit, Failure, exit_of_io};
 use crate::flags::Format;
 use crate::model::named;
 use crate::person::must_be_human;
@@ -213,10 +213,7 @@ fn capabilities_of(files: &[ToolsFile]) -> Result<Vec<Capability>, Failure> {
                 "it is the answer of an MCP server to tools/list, or a JSON list of {\"name\", \"about\", \"parameters\"}",
             )
         };
-        let unread = |error: std::io::Error| {
-            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
-            failed(if is_missing { Exit::NotFound } else { Exit::No }, error.to_string())
-        };
+        let unread = |error: std::io::Error| failed(exit_of_io(error.kind()), error.to_string());
         let size = std::fs::metadata(&file.path).map_err(unread)?.len();
         if size > TOOLS_BYTES_MAX {
             return Err(failed(Exit::No, "the file is larger than 64 MiB".to_owned()));

@@ -265,8 +265,7 @@ fn write_drawing(context: &Context, source: Option<&Path>, output: &Path, text: 
         return Err(Failure::usage(format!("{name} is what is drawn: it is not written over"))
             .help("name another file"));
     }
-    std::fs::write(output, text)
-        .map_err(|error| Failure::new(Exit::Denied, format!("could not write {name}: {error}")))?;
+    std::fs::write(output, text).map_err(|error| Failure::of_io(format!("write {name}"), &error))?;
     context.say(&format!("wrote {name}"));
     Ok(())
 }

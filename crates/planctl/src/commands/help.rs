@@ -77,7 +77,7 @@ pub fn man(context: &Context, dir: &Path) -> Answer {
         .and_then(|()| lead_to_verbs(dir));
     written.map_err(|error| {
         let place = show::safe(&dir.to_string_lossy());
-        Failure::new(Exit::Temporary, format!("could not write man pages into {place}: {error}"))
+        Failure::of_io(format!("write man pages into {place}"), &error)
     })?;
     context.say(&format!("written into {}", show::safe(&dir.to_string_lossy())));
     Ok(Exit::Yes)

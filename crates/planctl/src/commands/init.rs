@@ -127,9 +127,7 @@ fn write_made(context: &Context, made: &Made) -> Result<(), Failure> {
     if !made.is_program {
         return Ok(());
     }
-    let refused = |error: std::io::Error| {
-        Failure::new(Exit::Denied, format!("could not make {} a program: {error}", made.name))
-    };
+    let refused = |error: std::io::Error| Failure::of_io(format!("make {} a program", made.name), &error);
     let mode = std::fs::metadata(&path).map_err(refused)?.permissions().mode();
     // Every user with read permission gets execute permission.
     let mode = mode | (mode & 0o444) >> 2;

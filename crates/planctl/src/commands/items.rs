@@ -145,10 +145,7 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
         Err(error) => {
             // Nobody would work on it until the lease is over.
             LeasedItem::new(&api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
-            return Err(Failure::new(
-                Exit::Temporary,
-                format!("could not write the prompt: {error}; the item was given back"),
-            ));
+            return Err(Failure::of_io("write the prompt", &error).help("the item was given back"));
         }
     };
     if is_json {
@@ -303,7 +300,6 @@ impl Used {
 }
 
 fn read_text(file: &Path) -> Result<String, Failure> {
-    reports::text_of(file).map_err(|error| {
-        Failure::not_found(format!("could not read {}: {error}", show::safe(&file.display().to_string())))
-    })
+    reports::text_of(file)
+        .map_err(|error| Failure::of_io(format!("read {}", show::safe(&file.display().to_string())), &error))
 }

@@ -31,6 +31,7 @@ use crate::plan_files;
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, BOLD, CARE, shell_word, styled};
 use crate::stop::Stop;
+use crate::terminal;
 
 use approval::{approval, changed_plan_failure, say_refusals};
 use end::{print_end, worktree_lines};
@@ -501,7 +502,7 @@ pub fn manner(context: &Context) -> Result<Manner, Failure> {
     Ok(match context.format(&[Format::Human, Format::Jsonl, Format::Plain])? {
         Format::Jsonl | Format::Json => Manner::Jsonl,
         Format::Human | Format::Plain if context.is_quiet() => Manner::Silent,
-        Format::Human if std::io::stderr().is_terminal() => Manner::Live,
+        Format::Human if std::io::stderr().is_terminal() && !terminal::is_dumb() => Manner::Live,
         Format::Human
         | Format::Plain
         | Format::Sarif

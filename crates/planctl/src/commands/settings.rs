@@ -14,7 +14,7 @@ pub fn text_of(file: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::new(Exit::Denied, format!("could not read {}: {error}", file.display()))),
+        Err(error) => Err(Failure::of_io(format!("read {}", file.display()), &error)),
     }
 }
 
@@ -86,7 +86,7 @@ pub fn change(context: &Context, change: &Change<'_>) -> Result<bool, Failure> {
         return Ok(false);
     }
     if after.is_empty() {
-        let refused = |error| Failure::new(Exit::Denied, format!("could not remove {shown}: {error}"));
+        let refused = |error| Failure::of_io(format!("remove {shown}"), &error);
         std::fs::remove_file(file).map_err(refused)?;
         show::print(&format!("removed {shown}\n"))?;
         return Ok(false);
@@ -97,9 +97,7 @@ pub fn change(context: &Context, change: &Change<'_>) -> Result<bool, Failure> {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let refused = |error: std::io::Error| {
-        Failure::new(Exit::Denied, format!("could not write {}: {error}", file.display()))
-    };
+    let refused = |error: std::io::Error| Failure::of_io(format!("write {}", file.display()), &error);
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(refused)?;
     // A link leads to the file that is meant.

@@ -13,12 +13,13 @@ use crate::show;
 pub fn replace(context: &Context, file: &Path, old: &str, new: &str) -> Result<(), Failure> {
     let name = show::safe(&file.display().to_string());
     let refused = |why: String| Failure::new(Exit::Denied, format!("could not write {name}: {why}"));
-    let found = std::fs::metadata(file).map_err(|error| refused(error.to_string()))?;
+    let failed = |error: std::io::Error| Failure::of_io(format!("write {name}"), &error);
+    let found = std::fs::metadata(file).map_err(failed)?;
     if found.permissions().readonly() {
         return Err(refused("it is read-only".into()).help(format!("chmod u+w {name}")));
     }
     let is_link = std::fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink());
-    let target = file.canonicalize().map_err(|error| refused(error.to_string()))?;
+    let target = file.canonicalize().map_err(failed)?;
     if is_link && !target.starts_with(context.workspace()) {
         let target = show::safe(&target.display().to_string());
         return Err(refused(format!("it is a link out of the workspace, to {target}"))
@@ -30,7 +31,7 @@ pub fn replace(context: &Context, file: &Path, old: &str, new: &str) -> Result<(
             let changed = format!("{name} was changed by somebody else meanwhile; nothing was written");
             Err(Failure::new(Exit::Conflict, changed).help("try again"))
         }
-        Err(error) => Err(refused(error.to_string())),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -68,6 +69,6 @@ pub fn create(file: &Path, text: &str) -> Result<(), Failure> {
         Ok(false) => {
             Err(Failure::new(Exit::Conflict, format!("{name} is there already; nothing was written")))
         }
-        Err(error) => Err(Failure::new(Exit::Denied, format!("could not write {name}: {error}"))),
+        Err(error) => Err(Failure::of_io(format!("write {name}"), &error)),
     }
 }

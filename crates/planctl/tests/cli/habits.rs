@@ -121,6 +121,7 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
         ("kill", "planctl cancel RUN"),
         ("tail", "planctl logs"),
         ("approvals abort 1", "planctl approvals cancel ASK"),
+        ("run x.md --parallel 3", "**parallel:** 3, and **needs:** in its steps"),
         ("plan retry", "planctl approvals retry"),
         ("plan rerun", "planctl run FILE --again"),
         ("plan restart", "planctl run FILE --again"),

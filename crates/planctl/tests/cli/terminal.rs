@@ -105,6 +105,17 @@ fn a_terminal_sees_the_steps_drawn_in_place() {
 }
 
 #[test]
+fn a_terminal_without_cursor_movements_gets_a_line_for_each_event() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
+    let line =
+        format!("TERM=dumb {} run p.md --approve --exec 'touch done-1'", env!("CARGO_BIN_EXE_planctl"));
+    let said = lent(&fixture, &line, "");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("contract=passed") && !said.out.contains('\u{1b}'), "{said:?}");
+}
+
+#[test]
 fn findings_fit_the_terminal() {
     let fixture = Fixture::new();
     let long = format!("true || test -e {}", "x".repeat(200));

@@ -176,7 +176,7 @@ fn there_is_a_man_page_for_each_command() {
     assert_eq!(pages.len(), count, "no page is written twice");
     fixture.write("file", "");
     let said = fixture.planctl(&["man", "file/pages"]);
-    assert_eq!(said.code, 75, "{said:?}");
+    assert_eq!(said.code, 2, "{said:?}");
 }
 
 #[test]
@@ -272,6 +272,19 @@ fn what_is_not_there_is_not_found() {
         let said = fixture.planctl(words);
         assert_eq!(said.code, 4, "{words:?} {said:?}");
         assert!(said.err.starts_with("could not") || said.err.contains("\ncould not"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_revision_that_is_not_there_is_told_with_those_that_are() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+    assert_eq!(fixture.planctl(&["run", "p.md", "--approve", "--simulate"]).code, 0);
+    for word in ["zzz", "c9", "fix-3"] {
+        let said = fixture.planctl(&["diff", "p.md", "--since", word]);
+        let sentence = format!("could not find a run or a revision `{word}`; kept are ");
+        assert!(said.code == 4 && said.err.contains(&sentence), "{said:?}");
+        assert!(said.err.ends_with("next: planctl show p.md\n"), "{said:?}");
     }
 }
 

@@ -80,5 +80,5 @@ fn was_rotated(file: &File, path: &Path) -> bool {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Exit::Temporary, format!("could not read {}: {error}", path.display()))
+    Failure::of_state(format!("read {}", path.display()), error)
 }

@@ -96,9 +96,7 @@ fn folder(is_system: bool) -> Result<PathBuf, Failure> {
 
 fn write_unit_file(path: &Path, text: &str, systemctl: &str) -> Result<(), Failure> {
     let wrong = |error: io::Error| {
-        let exit =
-            if error.kind() == io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Temporary };
-        Failure::new(exit, format!("could not write {}: {error}", path.display()))
+        Failure::of_io(format!("write {}", path.display()), &error)
             .help("as root for the system (sudo), or for yourself with --user")
     };
     match std::fs::read_to_string(path) {

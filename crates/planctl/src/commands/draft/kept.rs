@@ -88,10 +88,7 @@ impl<'a> Kept<'a> {
     pub fn lock(database: &'a DraftDatabase<'a>, parts: &[&str]) -> Result<Kept<'a>, Failure> {
         let state_dir = database.context().state_dir()?;
         let failed = |error: std::io::Error| {
-            Failure::new(
-                Exit::Temporary,
-                format!("could not keep the draft in {}: {error}", state_dir.display()),
-            )
+            Failure::of_state(format!("keep the draft in {}", state_dir.display()), &error)
         };
         let digest = digest_of_text(&parts.join("\0"));
         let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(32).collect();
@@ -127,9 +124,7 @@ impl<'a> Kept<'a> {
             flock(&lock, FlockOperation::LockExclusive)?;
             Ok(lock)
         };
-        let lock = taken().map_err(|error| {
-            Failure::new(Exit::Temporary, format!("could not use {}: {error}", folder.display()))
-        })?;
+        let lock = taken().map_err(|error| Failure::of_state(format!("use {}", folder.display()), &error))?;
         forget_unfinished(&folder);
         Ok(Kept { database, key: HISTORY.to_owned(), folder, copy: Mutex::default(), _lock: lock })
     }
@@ -184,9 +179,8 @@ impl<'a> Kept<'a> {
     /// Stores the text of an answer that became no draft, for a person to read.
     pub fn write_refused(&self, text: &str) -> Result<PathBuf, Failure> {
         let path = self.folder.join("refused.md");
-        std::fs::write(&path, text).map_err(|error| {
-            Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
-        })?;
+        std::fs::write(&path, text)
+            .map_err(|error| Failure::of_state(format!("write {}", path.display()), &error))?;
         Ok(path)
     }
 }

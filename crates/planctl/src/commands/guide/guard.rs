@@ -152,9 +152,7 @@ fn text_of(command: &str, owner: &str, work: &[String]) -> String {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let refused = |error: std::io::Error| {
-        Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
-    };
+    let refused = |error: std::io::Error| Failure::of_state(format!("write {}", path.display()), &error);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(refused)?;
     }

@@ -21,6 +21,7 @@ use crate::flags::Format;
 use crate::next;
 use crate::show;
 use crate::stop::Stop;
+use crate::terminal;
 
 /// Changes within this time after one belong to it: editors write a file in several steps.
 const TOGETHER: Duration = Duration::from_millis(100);
@@ -160,8 +161,7 @@ fn stamp(changed: Option<&std::path::Path>) -> String {
 
 /// Clears the screen, where there is one; earlier output is about another text.
 fn clear(format: Format) {
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    if format == Format::Human && std::io::stdout().is_terminal() && !is_dumb {
+    if format == Format::Human && std::io::stdout().is_terminal() && !terminal::is_dumb() {
         std::io::stdout().write_all(b"\x1b[H\x1b[2J\x1b[3J").unwrap_or(());
     }
 }

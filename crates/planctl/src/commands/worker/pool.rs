@@ -1,6 +1,7 @@
 //! `planctl worker run`: a pool of tasks, each of which claims items from a daemon and works on them.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,14 +12,14 @@ use planctl_api::wire::calls::{ClaimCall, ClaimedView};
 use planctl_config::Agent;
 use planctl_engine::Role;
 use planctl_harness::Spawner;
-use planctl_server::RunSettings;
+use planctl_server::{RunSettings, ServiceError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::lines::Lines;
 use crate::api::{self, Api};
 use crate::args::WorkerRun;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::commands::items::machine;
 use crate::context::Context;
 use crate::failure::{Answer, Exit, Failure};
@@ -60,6 +61,8 @@ pub struct WorkerPool {
     pub spawner: Spawner,
     /// Where the private folders of attempts are made.
     pub scratch: PathBuf,
+    /// The same folder as it was when the worker began, and the state directory that it is in.
+    begun_in: (File, PathBuf),
     /// Prints what happens.
     pub lines: Lines,
     /// The phase of the shutdown.
@@ -84,7 +87,8 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let lines = Lines { worker: name.clone(), is_json, is_quiet: context.is_quiet() };
     let failed =
         |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not start working: {error}"));
-    let scratch = planctl_server::scratch_in(&context.state_dir()?).map_err(|error| {
+    let state_dir = context.state_dir()?;
+    let scratch = planctl_server::scratch_in(&state_dir).map_err(|error| {
         Failure::new(Exit::Temporary, format!("could not start working: {error}"))
             .help("name another place with PLANCTL_STATE_DIR")
     })?;
@@ -105,6 +109,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         left: AtomicU64::new(if given.once { 1 } else { given.max_items.unwrap_or(u64::MAX) }),
         was_there: AtomicBool::new(false),
         spawner: Spawner::start_self(None).map_err(failed)?,
+        begun_in: (File::open(&scratch).map_err(failed)?, state_dir),
         scratch,
         phase: seen,
         settings,
@@ -240,6 +245,13 @@ impl WorkerPool {
         let mut pause = *AWAY.start();
         while self.takes_one() {
             let Some(claimed) = self.claimed().await? else { return Ok(()) };
+            let (folder, state_dir) = &self.begun_in;
+            if !planctl_server::is_at(folder, &self.scratch) {
+                // No attempt can be made here any more, and each that is claimed would be one less for others.
+                let error = ServiceError::StateDirGone { state_dir: state_dir.clone() };
+                self.give_back(&claimed, &format!("could not {error}")).await?;
+                return Err(client::failure(error).help("put it back, and start the worker again"));
+            }
             if claimed.workspace.is_dir() {
                 pause = *AWAY.start();
                 self.see_through(&claimed).await?;
@@ -247,14 +259,19 @@ impl WorkerPool {
             }
             self.left.fetch_add(1, Ordering::Relaxed);
             let message = format!("its workspace {} is not on this machine", claimed.workspace.display());
-            match LeasedItem::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await {
-                Ok(_) => self.lines.print_item(WorkerEvent::Released, &claimed, &message)?,
-                // It is free again when its lease ends.
-                Err(failure) => self.lines.print_item(WorkerEvent::Refused, &claimed, &failure.message)?,
-            }
+            self.give_back(&claimed, &message).await?;
             pause = self.back_off(pause).await;
         }
         Ok(())
+    }
+
+    /// Gives back an item that can't be worked on here, and says why.
+    async fn give_back(&self, claimed: &ClaimedView, why: &str) -> Result<(), Failure> {
+        match LeasedItem::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await {
+            Ok(_) => self.lines.print_item(WorkerEvent::Released, claimed, why),
+            // It is free again when its lease ends.
+            Err(failure) => self.lines.print_item(WorkerEvent::Refused, claimed, &failure.message),
+        }
     }
 
     fn takes_one(&self) -> bool {

@@ -116,6 +116,39 @@ fn prepare(house: &House) {
 }
 
 #[test]
+fn a_worker_whose_state_directory_was_moved_away_gives_back_what_it_claimed_and_ends() {
+    let house = House::new();
+    let own = house.fixture.path("../of_worker");
+    let mut command = house.fixture.command(&["worker", "run", "--role", "coder", "--exec", "true"]);
+    command.env("PLANCTL_STATE_DIR", &own).env("PLANCTL_SERVER", house.fixture.state().join("daemon.sock"));
+    let mut worker = command.spawn().unwrap();
+    let mut talk = BufReader::new(worker.stderr.take().unwrap());
+    let mut heard = String::new();
+    while !heard.contains("polling") {
+        assert!(talk.read_line(&mut heard).unwrap() > 0, "it ended: {heard}");
+    }
+    std::fs::rename(&own, house.fixture.path("../moved")).unwrap();
+    house.fixture.write("p.md", &plan("Hello", "hello"));
+    let run = house.fixture.planctl(&["run", "p.md", "--approve", "-d"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    talk.read_to_string(&mut heard).unwrap();
+    assert_eq!(worker.wait().unwrap().code(), Some(75), "a service manager starts it again: {heard}");
+    let words = format!("the state directory {} was moved or deleted", own.display());
+    assert!(heard.contains(&words) && !heard.contains("started"), "{heard}");
+    let said = house.fixture.planctl(&[
+        "worker",
+        "run",
+        "--role",
+        "coder",
+        "--exec",
+        "echo hello > out.txt",
+        "--once",
+    ]);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until(run.out.trim(), "done");
+}
+
+#[test]
 fn a_worker_that_goes_while_others_are_claimed_for_is_out_of_the_line() {
     let house = House::new();
     let first = Asking::claim(&house, "first", None, 5);
