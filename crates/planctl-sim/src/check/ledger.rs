@@ -232,9 +232,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Notes that nobody is at work at a node; the run of a plan within the plan goes on without a holder.
+    /// Notes that no agent is at work at a node. The run of a plan within the plan goes on without a holder, and a rehearsal that is sent
+    /// out again keeps what the work after it was promised.
     fn come_back(&mut self, node: &NodeId) {
-        self.out.retain(|other, promise| other != node || is_sub_plan(&promise.item));
+        self.out.retain(|other, promise| other != node || promise.item.agent_try().is_none());
     }
 
     fn charge(&mut self, node: &NodeId, usage: &Usage) {

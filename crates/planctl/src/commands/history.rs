@@ -27,7 +27,18 @@ pub async fn newest(context: &Context, run: &str, count: u16) -> Answer {
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let view = client.status(handle).await?;
-    printer.print(&client.newest_events(handle, count.into()).await?, view.started_at.as_deref())?;
+    let (wanted, mut asked) = (usize::from(count), usize::from(count));
+    let mut lines = loop {
+        let lines = client.newest_events(handle, asked).await?;
+        let shown = lines.iter().filter(|line| printer.shows(line)).count();
+        if shown >= wanted || lines.len() < asked {
+            break lines;
+        }
+        asked *= 2;
+    };
+    lines.retain(|line| printer.shows(line));
+    let newest = lines.split_off(lines.len().saturating_sub(wanted));
+    printer.print(&newest, view.started_at.as_deref())?;
     view.worktree.as_ref().and_then(trouble_line).iter().for_each(|told| context.say(told));
     Ok(Exit::Yes)
 }
@@ -88,14 +99,18 @@ impl Printer {
 
     fn print(&self, lines: &[EventLine], began: Option<&str>) -> Result<(), Failure> {
         let start = began.or_else(|| lines.first().map(|line| line.at.as_str())).unwrap_or_default();
-        for line in lines {
+        for line in lines.iter().filter(|line| self.shows(line)) {
             if self.is_json {
                 show::print_json(line)?;
-            } else if line.sentence.is_some() || self.is_whole {
+            } else {
                 show::print(&draw_event(line, start))?;
             }
         }
         Ok(())
+    }
+
+    fn shows(&self, line: &EventLine) -> bool {
+        self.is_json || self.is_whole || line.sentence.is_some()
     }
 }
 

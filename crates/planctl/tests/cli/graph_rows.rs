@@ -455,6 +455,11 @@ fn g36_the_newest_fifty_events_are_a_view_and_the_history_keeps_all() {
     assert!(all.lines().count() > 60, "{}", all.lines().count());
     assert_eq!(recent.lines().count(), 50);
     assert!(all.ends_with(&recent));
+    // Of those that have a sentence, where sentences are printed.
+    let sentences = fixture.planctl(&["events", "@last"]).out;
+    let recent = fixture.planctl(&["events", "@last", "-n", "30"]).out;
+    assert_eq!(recent.lines().count(), 30, "{recent}");
+    assert!(sentences.ends_with(&recent));
     let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(way["events"].as_array().map(Vec::len), Some(50));
 }

@@ -5,19 +5,19 @@ use std::path::Path;
 use crate::fixture::{Fixture, Said, plan};
 
 /// A value with characters that each form writes in another way.
-const CANARY: &str = "canary/4711+\\\"blue\\\"&";
+const CANARY: &str = "canary/wren+\\\"blue\\\"&";
 /// The same as bash and TOML literals read it.
-const VALUE: &str = "canary/4711+\"blue\"&";
+const VALUE: &str = "canary/wren+\"blue\"&";
 /// A value that a worker gets.
 const OF_ROLE: &str = "parrot-8812-green";
 
-/// Parts of the values, in each form, that may stand nowhere.
+/// Parts of the values, in each form, that may stand nowhere. None is of digits alone: a time may have those.
 fn forms() -> Vec<String> {
-    let plain = ["canary/4711", "4711+", "parrot-8812"].map(str::to_owned);
+    let plain = ["canary/wren", "wren+", "parrot-8812"].map(str::to_owned);
     // `printf %s VALUE | base64`, and behind one and two more characters.
     let encoded =
-        ["Y2FuYXJ5LzQ3MTEr", "NhbmFyeS80NzExK", "jYW5hcnkvNDcxMS", "cGFycm90LTg4MTIt"].map(str::to_owned);
-    let escaped = ["canary%2F4711", "canary%2f4711", "canary\\/4711"].map(str::to_owned);
+        ["Y2FuYXJ5L3dyZW4r", "NhbmFyeS93cmVuK", "jYW5hcnkvd3JlbisiY", "cGFycm90LTg4MTIt"].map(str::to_owned);
+    let escaped = ["canary%2Fwren", "canary%2fwren", "canary\\/wren"].map(str::to_owned);
     plain.into_iter().chain(encoded).chain(escaped).collect()
 }
 
@@ -54,7 +54,7 @@ fn a50_values_of_configured_variables_stand_in_clear_nowhere() {
         "echo \"plain $SERVICE_KEY\"; printf '%s' \"$SERVICE_KEY\" | base64; printf 'u%s' \"$SERVICE_KEY\" | base64 >&2\n\
          printf 'us%s' \"$SERVICE_KEY\" | base64; k=${SERVICE_KEY//\\//%2F}; echo \"${k//+/%2B}\" | sed 's/\"/%22/g; s/&/%26/'\n\
          python3 -c 'import json,os; print(json.dumps(os.environ[\"SERVICE_KEY\"]).replace(\"/\", chr(92) + \"/\"))' || true\n\
-         printf '%s' \"$SERVICE_KEY\" | sha256sum | grep -q ^ddb9a7cb792e4845 && test -e done\n",
+         printf '%s' \"$SERVICE_KEY\" | sha256sum | grep -q ^331f9cd45e80bd7d && test -e done\n",
     );
     fixture.write(
         "agent.sh",
