@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{
-    Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Graph, HarnessEvent, HarnessResult, Item,
-    ItemId, NodeId, Purpose, Reason, Usage, Work,
+    Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Graph, HarnessEvent, HarnessResult,
+    Inconclusive, Item, ItemId, NodeId, Purpose, Reason, Usage, Work,
 };
 
 use super::ensure;
@@ -109,7 +109,17 @@ impl Ledger {
         }
         for fact in &advance.facts {
             if let Fact::AskOpened { node, reason: Reason::Budget, .. } = fact {
-                self.is_short(graph, node, advance.run.head.budget)?;
+                // A gate asks for the estimated use of its judge.
+                let expected = if let Event::Harness(HarnessEvent {
+                    found: HarnessResult::Nothing(Inconclusive::Unfunded { estimate }),
+                    ..
+                }) = event
+                {
+                    [estimate.tokens, estimate.micro_usd]
+                } else {
+                    self.expected(graph, node)
+                };
+                self.is_short(expected, node, advance.run.head.budget)?;
             }
         }
         Ok(())
@@ -326,10 +336,8 @@ impl Ledger {
         })
     }
 
-    /// A person is asked where the usage so far and the node's expected usage are too much, without regard to promises to
-    /// others.
-    fn is_short(&self, graph: &Graph, node: &NodeId, budget: Budget) -> Result<(), String> {
-        let expected = self.expected(graph, node);
+    /// A person is asked where the usage so far and the expected usage are too much, without regard to promises to others.
+    fn is_short(&self, expected: Sum, node: &NodeId, budget: Budget) -> Result<(), String> {
         let parts = limits(budget).into_iter().enumerate();
         let is_over = parts
             .into_iter()
