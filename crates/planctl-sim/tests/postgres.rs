@@ -53,7 +53,7 @@ async fn what_hands_do_at_once_is_what_the_model_makes_of_their_history() {
             players.spawn(async move { stage.play(seed).await });
         }
         while let Some(played) = players.join_next().await {
-            let (more, words) = played.expect("no promise is broken; the breach is told above");
+            let (more, words) = played.expect("no promise is broken; the breach is printed above");
             events += more;
             met.extend(words);
         }

@@ -32,8 +32,8 @@ pub(super) fn enqueue_run(transition: &mut Transition<'_>) -> Result<(), Refusal
 }
 
 /// Lets the run go on with a node that passed; it and everything behind it have a full allowance. Refuses one that no contract
-/// judged as passed, or beside which others go on: the join behind it counts what came of each branch. It refuses one behind a node
-/// at which the run stopped as well, since that would be left as it is.
+/// judged as passed, one beside which others go on, since the join behind it counts what came of each branch, and one behind a node at
+/// which the run stopped, since the run would leave that as it is.
 pub(super) fn reopen(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
     let graph = transition.graph;
     let is_judged = graph.gated(node).is_some_and(|gated| !gated.contract.is_none());
@@ -42,10 +42,9 @@ pub(super) fn reopen(transition: &mut Transition<'_>, node: &NodeId) -> Result<(
         return Err(Refusal::NotRepeatable(node.clone()));
     }
     let all_behind = graph.branch_from(node, |_| false);
-    for stopped in transition.run.head.stopped_at.clone() {
-        let is_before =
-            graph.branch_from(&stopped, |_| false).contains(node) && !all_behind.contains(&stopped);
-        if is_before && !transition.is_met(&stopped)? {
+    for stopped in &transition.run.head.stopped_at {
+        let is_before = graph.branch_from(stopped, |_| false).contains(node) && !all_behind.contains(stopped);
+        if is_before && !transition.is_met(stopped)? {
             return Err(Refusal::NotRepeatable(node.clone()));
         }
     }

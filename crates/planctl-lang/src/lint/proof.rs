@@ -211,27 +211,18 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
         if is_counted && masked.how == Lost::Unselected {
             continue;
         }
-        let (message, label, help) = told_of(&masked.how);
-        let label = match &masked.how {
-            Lost::Unread(name) => format!("nothing reads `{}`", escape(name)),
-            Lost::Dropped
-            | Lost::Piped
-            | Lost::Unfound
-            | Lost::Round
-            | Lost::Found
-            | Lost::Local
-            | Lost::Empty
-            | Lost::Unselected
-            | Lost::Skipped
-            | Lost::Input
-            | Lost::Said => label.to_owned(),
+        let (message, label, help) = words_of(&masked.how);
+        let label = if let Lost::Unread(name) = &masked.how {
+            format!("nothing reads `{}`", escape(name))
+        } else {
+            label.to_owned()
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }
 }
 
-// The message, the label and the help.
-fn told_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
+// Returns the message, the label and the help of a finding.
+fn words_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
     match how {
         Lost::Piped => (
             "a failure is lost in a pipe",

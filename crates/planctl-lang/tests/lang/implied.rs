@@ -33,9 +33,9 @@ fn one_at_a_time(steps: &[&str]) -> String {
 
 fn findings(text: &str) -> Vec<(Code, String)> {
     let found = verify(&Source::new("plan.md", text), &Facts::default(), &Levels::default());
-    let told =
+    let found =
         found.diagnostics.into_iter().filter(|finding| !matches!(finding.code, Code::P020 | Code::P402));
-    told.map(|finding| (finding.code, finding.message)).collect()
+    found.map(|finding| (finding.code, finding.message)).collect()
 }
 
 fn graph(steps: &[&str], flow: &str) -> Graph {
@@ -248,13 +248,13 @@ fn steps_of_two_branches_that_touch_one_file_are_kept_apart_and_told() {
         1,
     );
     let found = verify(&Source::new("plan.md", &touching), &Facts::default(), &Levels::default());
-    let told: Vec<&str> = found
+    let messages: Vec<&str> = found
         .diagnostics
         .iter()
         .filter(|finding| finding.code == Code::P316)
         .map(|finding| finding.message.as_str())
         .collect();
-    assert_eq!(told, ["steps 2 and 3 may run at once, and both touch `notes.md`"]);
+    assert_eq!(messages, ["steps 2 and 3 may run at once, and both touch `notes.md`"]);
     let graph = found.graph.expect("a warning");
     for step in ["2", "3"] {
         assert_eq!(graph.task(&NodeId::new(step)).expect("a task").excludes, ["notes.md"]);
@@ -300,20 +300,21 @@ fn a_linear_plan_has_the_graph_it_always_had() {
 }
 
 /// The findings with the text that each marks first, and what it says of the way out.
-fn told(text: &str) -> Vec<(Code, String, String, String)> {
+fn marked_findings(text: &str) -> Vec<(Code, String, String, String)> {
     let found = verify(&Source::new("plan.md", text), &Facts::default(), &Levels::default());
-    let told =
+    let found =
         found.diagnostics.into_iter().filter(|finding| !matches!(finding.code, Code::P020 | Code::P402));
-    told.map(|finding| {
-        let span = finding.spans[0].span;
-        (
-            finding.code,
-            text[span.start..span.end].to_owned(),
-            finding.message,
-            finding.help.unwrap_or_default(),
-        )
-    })
-    .collect()
+    found
+        .map(|finding| {
+            let span = finding.spans[0].span;
+            (
+                finding.code,
+                text[span.start..span.end].to_owned(),
+                finding.message,
+                finding.help.unwrap_or_default(),
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -347,48 +348,53 @@ fn d3_the_names_in_a_condition_of_a_step_are_checked() {
             "no outcome is called `sucess`, so step 1 never has it",
         ),
     ] {
-        let found = told(&plan(&["", &format!("**when:** {when}"), ""], ""));
+        let found = marked_findings(&plan(&["", &format!("**when:** {when}"), ""], ""));
         let [(found_code, text, message, _)] = found.as_slice() else { panic!("{when}: {found:?}") };
         assert_eq!((*found_code, text.as_str()), (code, marked), "{when}: {found:?}");
         assert!(message.contains(says), "{when}: {message}");
     }
     let named =
         plan(&["", "**when:** context.colour=red", ""], "").replacen("Do it.", "Report the colour.", 1);
-    assert_eq!(told(&named), []);
+    assert_eq!(marked_findings(&named), []);
     assert_eq!(
-        told(&plan(&["", "**when:** steps.1.outcome=success", ""], "- 3 -> 1 if steps.3.exit_code=2")).len(),
+        marked_findings(&plan(
+            &["", "**when:** steps.1.outcome=success", ""],
+            "- 3 -> 1 if steps.3.exit_code=2"
+        ))
+        .len(),
         1
     );
-    let beside = told(&plan(&["", "**needs:** 1", "**needs:** 1\n**when:** steps.2.outcome=success"], ""));
+    let beside =
+        marked_findings(&plan(&["", "**needs:** 1", "**needs:** 1\n**when:** steps.2.outcome=success"], ""));
     assert!(beside[0].2.contains("step 3 asks for step 2, which never comes before it"), "{beside:?}");
 }
 
 #[test]
 fn p_60_d4_steps_that_need_each_other_are_told_once_and_as_steps() {
-    let ring = told(&plan(&["**needs:** 2", "**needs:** 1"], ""));
+    let ring = marked_findings(&plan(&["**needs:** 2", "**needs:** 1"], ""));
     let [(Code::P204, marked, message, help)] = ring.as_slice() else { panic!("{ring:?}") };
     assert_eq!(
         (marked.as_str(), message.as_str()),
         ("2", "steps depend on each other in a circle: 1 → 2 → 1")
     );
     assert!(help.contains("delete one of the needs"), "{help}");
-    let own = told(&plan(&["", "**needs:** 2", ""], ""));
+    let own = marked_findings(&plan(&["", "**needs:** 2", ""], ""));
     let [(Code::P204, _, message, _)] = own.as_slice() else { panic!("{own:?}") };
     assert_eq!(message, "steps depend on each other in a circle: 2 → 2");
-    let order = told(&plan(&["**needs:** 3", "", "**needs:** 2", "**needs:** 3"], ""));
+    let order = marked_findings(&plan(&["**needs:** 3", "", "**needs:** 2", "**needs:** 3"], ""));
     let [(Code::P204, _, message, help)] = order.as_slice() else { panic!("{order:?}") };
     assert_eq!(message, "steps depend on each other in a circle: 1 → 3 → 2 → 1");
     assert!(help.contains("say `**needs:**` at step 2, too"), "{help}");
-    let two = told(&plan(&["**needs:** 2", "**needs:** 1", "**needs:** 4", "**needs:** 3"], ""));
+    let two = marked_findings(&plan(&["**needs:** 2", "**needs:** 1", "**needs:** 4", "**needs:** 3"], ""));
     assert_eq!(two.iter().map(|finding| finding.0).collect::<Vec<_>>(), [Code::P204, Code::P204], "{two:?}");
 }
 
 #[test]
 fn d4_what_is_needed_and_is_not_there_is_told_once_and_as_a_step() {
-    let found = told(&plan(&["", "**needs:** 1, 7", ""], ""));
+    let found = marked_findings(&plan(&["", "**needs:** 1, 7", ""], ""));
     let [(Code::P304, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((marked.as_str(), message.as_str()), ("1, 7", "step 2 needs step 7, which is not there"));
-    let found = told(&plan(&["", "", ""], "- 2 -> 9 on fail"));
+    let found = marked_findings(&plan(&["", "", ""], "- 2 -> 9 on fail"));
     let [(Code::P304, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (marked.as_str(), message.as_str()),
@@ -416,7 +422,7 @@ fn d4_findings_about_the_graph_of_a_plan_in_markdown_are_in_its_words() {
             "two paths lead on from step 1 for one outcome",
         ),
     ] {
-        let found = told(&plan(steps, flow));
+        let found = marked_findings(&plan(steps, flow));
         assert!(
             found.iter().any(|finding| finding.0 == code && finding.2.contains(says)),
             "{flow}: {found:?}"
@@ -432,10 +438,10 @@ fn d4_findings_about_the_graph_of_a_plan_in_markdown_are_in_its_words() {
 #[test]
 fn d4_two_ways_of_which_one_always_holds_leave_nothing_open() {
     let both = "- 2 -> 3 if steps.1.exit_code=0\n- 2 -> 1 if steps.1.exit_code!=0";
-    let found = told(&plan(&["**max_visits:** 3", "**type:** decision", ""], both));
+    let found = marked_findings(&plan(&["**max_visits:** 3", "**type:** decision", ""], both));
     assert!(found.iter().all(|finding| finding.0 != Code::P310), "{found:?}");
     let short = "- 2 -> 3 if exit_code=0\n- 2 -> 1 if exit_code!=0";
-    let found = told(&plan(&["**max_visits:** 3", "**type:** decision", ""], short));
+    let found = marked_findings(&plan(&["**max_visits:** 3", "**type:** decision", ""], short));
     assert!(found.iter().all(|finding| finding.0 != Code::P310), "{found:?}");
 }
 
@@ -445,7 +451,7 @@ fn d2_fields_that_a_step_of_its_type_has_no_use_for_are_told() {
     for word in ["human", "checkpoint", "join", "escalate"] {
         let fields = format!("**type:** {word}{contract}");
         let flow = if word == "escalate" { "- 1 -> 2 on exhaust" } else { "" };
-        let found = told(&plan(&["", &fields, ""], flow));
+        let found = marked_findings(&plan(&["", &fields, ""], flow));
         let says = format!("no contract runs at a step of `type: {word}`");
         assert!(
             found.iter().any(|finding| finding.0 == Code::P015 && finding.2 == says),
@@ -453,16 +459,16 @@ fn d2_fields_that_a_step_of_its_type_has_no_use_for_are_told() {
         );
         assert!(!crate::sample::is_verified(&plan(&["", &fields, ""], flow)), "{word}");
     }
-    let found = told(&plan(&["", "**type:** join", ""], ""));
+    let found = marked_findings(&plan(&["", "**type:** join", ""], ""));
     let says = "nobody is given the task of a step of `type: join`";
     assert!(found.iter().any(|finding| finding.2 == says), "{found:?}");
-    let found = told(&one_at_a_time(&["", "**type:** human\n**on_fail:** abort", ""]));
+    let found = marked_findings(&one_at_a_time(&["", "**type:** human\n**on_fail:** abort", ""]));
     let [(Code::P015, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (marked.as_str(), message.as_str()),
         ("abort", "`on_fail` has no effect at a step of `type: human`")
     );
-    let found = told(&one_at_a_time(&["", "**type:** human\n**timeout:** 1h", ""]));
+    let found = marked_findings(&one_at_a_time(&["", "**type:** human\n**timeout:** 1h", ""]));
     let [(Code::P015, marked, message, _)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((marked.as_str(), message.as_str()), ("1h", "no timeout acts at a step of `type: human`"));
 }

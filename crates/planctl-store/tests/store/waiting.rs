@@ -182,7 +182,7 @@ async fn work_that_needs_locks_or_is_in_a_workspace_elsewhere_is_left_to_be_clai
     assert!(world.claim(run, "another").await.is_some());
 }
 
-/// Of what can be claimed from then on, the work that waited for the lock is due first.
+/// The work that waited for the lock is due before the work that is sent out.
 #[tokio::test]
 async fn work_that_is_sent_out_as_a_lock_is_given_back_is_left_to_be_claimed() {
     let mut parts = GraphParts::from(linear(2));

@@ -28,17 +28,16 @@ pub async fn newest(context: &Context, run: &str, count: u16) -> Answer {
     let handle = client.find(run).await?;
     let view = client.status(handle).await?;
     let (wanted, mut asked) = (usize::from(count), usize::from(count));
-    let mut lines = loop {
+    let lines = loop {
         let lines = client.newest_events(handle, asked).await?;
-        let shown = lines.iter().filter(|line| printer.shows(line)).count();
-        if shown >= wanted || lines.len() < asked {
-            break lines;
+        let is_all = lines.len() < asked;
+        let shown: Vec<EventLine> = lines.into_iter().filter(|line| printer.shows(line)).collect();
+        if is_all || shown.len() >= wanted {
+            break shown;
         }
         asked *= 2;
     };
-    lines.retain(|line| printer.shows(line));
-    let newest = lines.split_off(lines.len().saturating_sub(wanted));
-    printer.print(&newest, view.started_at.as_deref())?;
+    printer.print(&lines[lines.len().saturating_sub(wanted)..], view.started_at.as_deref())?;
     view.worktree.as_ref().and_then(trouble_line).iter().for_each(|told| context.say(told));
     Ok(Exit::Yes)
 }

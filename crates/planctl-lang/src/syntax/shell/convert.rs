@@ -492,8 +492,7 @@ impl Converter<'_> {
         })
     }
 
-    // The word, and its literal with the places of its characters.
-    // Returns a word, and its text where a shell that is given it can be read.
+    // Returns a word, and its text with the places of its characters, where a shell that is given it can be read.
     fn word(&self, word: &ast::Word) -> Converted<(Word, Option<Text>)> {
         let here = word.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
         let written = here.map_to_source(&word.value);
