@@ -29,10 +29,10 @@ pub struct Earned {
 /// Records how a decision at which nobody works was entered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Carried {
-    from: NodeId,
     signal: Signal,
-    /// Says that the node which last worked on the way was let pass, or a person decided about it. It is noted on entry, as a
-    /// way that goes in circles leads back to nobody.
+    /// The node which last worked on the way. It is noted on entry, as a way that goes in circles leads back to nobody.
+    source: NodeId,
+    /// Says that the source was let pass, or a person decided about it.
     is_let_pass: bool,
 }
 
@@ -181,7 +181,8 @@ impl Earned {
         let is_let_pass = self.is_let_pass(from);
         match graph.node(to).map(|node| &node.kind) {
             Some(NodeKind::Decision(choice)) if choice.command.is_none() => {
-                self.carried.insert(to.clone(), Carried { from: from.clone(), signal: *signal, is_let_pass });
+                let source = self.status_source(from).clone();
+                self.carried.insert(to.clone(), Carried { signal: *signal, source, is_let_pass });
             }
             Some(NodeKind::Join(_) | NodeKind::Checkpoint | NodeKind::Fork(_)) if is_let_pass => {
                 self.let_pass.insert(to.clone());
@@ -246,7 +247,7 @@ impl Earned {
         let subject = self.status_source(&edge.from);
         let code = |node: &NodeId| graph.gated(node).map(|gated| gated.contract.expect);
         let expected = |named: Option<&str>| match named {
-            None => Some(code(&subject)),
+            None => Some(code(subject)),
             Some(name) if name == subject.as_str() || name == edge.from.as_str() => {
                 Some(code(&NodeId::new(name)))
             }
@@ -255,14 +256,9 @@ impl Earned {
         when.names_failure(&expected)
     }
 
-    /// Returns the node whose status passes through decisions at which nobody works.
-    fn status_source(&self, node: &NodeId) -> NodeId {
-        let mut subject = node;
-        for _ in 0..=self.carried.len() {
-            let Some(carried) = self.carried.get(subject) else { break };
-            subject = &carried.from;
-        }
-        subject.clone()
+    /// Returns the node that last worked before this one, itself included: its status passes through decisions at which nobody works.
+    fn status_source<'a>(&'a self, node: &'a NodeId) -> &'a NodeId {
+        self.carried.get(node).map_or(node, |carried| &carried.source)
     }
 
     /// Says whether a decision at which nobody works was entered from a pass, or from what is let pass.
