@@ -45,6 +45,7 @@ mod sealed;
 mod server;
 mod server_clock;
 mod settings;
+mod standstill;
 mod statements;
 mod store;
 mod sub_plans;

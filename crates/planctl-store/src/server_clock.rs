@@ -30,3 +30,26 @@ impl ServerClock {
         (since < HOLDS).then(|| estimate.after(since))
     }
 }
+
+/// The database's time when it was looked at last, and this machine's steady clock, which stands still while the machine sleeps.
+#[derive(Default)]
+pub(crate) struct LastLook {
+    last: Option<(Timestamp, Instant)>,
+}
+
+impl LastLook {
+    /// Returns the steady clock's time, to be noted before the database is asked.
+    pub(crate) fn begin() -> Instant {
+        Instant::now()
+    }
+
+    /// Returns by how much the database's time, as it just answered, ran ahead of the steady clock since the last look, at least.
+    pub(crate) fn gap(&self, now: Timestamp) -> Duration {
+        self.last.map_or(Duration::ZERO, |(before, asked)| now.since(before).saturating_sub(asked.elapsed()))
+    }
+
+    /// Ends a look that began at this time of the steady clock.
+    pub(crate) fn end(&mut self, asked: Instant, now: Timestamp) {
+        self.last = Some((now, asked));
+    }
+}

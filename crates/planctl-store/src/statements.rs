@@ -3,7 +3,8 @@
 use crate::{
     acknowledgements, apply, attendance, audit, connections, days, draft_asks, draft_records, history,
     leases, library, listen, locks, lookups, messages, migrate, outputs, plans, prune, queue, requests, runs,
-    sealed, server, sub_plans, timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
+    sealed, server, standstill, sub_plans, timers, tokens, topics, traces, turns, votes, withdrawn, workers,
+    worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -57,6 +58,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: next work", queue::NEXT_WORK),
     ("timers: timers due", timers::TIMERS_DUE),
     ("acknowledgements: acknowledge", acknowledgements::ACKNOWLEDGE),
+    ("standstill: time", standstill::TIME),
+    ("standstill: extend", standstill::EXTEND),
     ("attendance: attend", attendance::ATTEND),
     ("attendance: leave", attendance::LEAVE),
     ("attendance: left", attendance::LEFT),

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::notifier::Notifier;
 use crate::races::Races;
 use crate::random;
-use crate::server_clock::ServerClock;
+use crate::server_clock::{LastLook, ServerClock};
 use crate::settings::Settings;
 use crate::waiting::{WaitingByHost, WaitingWorkers};
 
@@ -28,6 +28,7 @@ struct Inner {
     cache: Cache,
     commit_queue: CommitQueue,
     server_clock: ServerClock,
+    last_look: tokio::sync::Mutex<LastLook>,
     notifier: Arc<Notifier>,
     races: Races,
     waiting: WaitingByHost,
@@ -51,6 +52,7 @@ impl Store {
             cache: Cache::default(),
             commit_queue: CommitQueue::default(),
             server_clock: ServerClock::default(),
+            last_look: tokio::sync::Mutex::default(),
             notifier: Arc::new(Notifier::default()),
             races: Races::default(),
             waiting: WaitingByHost::default(),
@@ -108,6 +110,10 @@ impl Store {
 
     pub(crate) fn server_clock(&self) -> &ServerClock {
         &self.inner.server_clock
+    }
+
+    pub(crate) fn last_look(&self) -> &tokio::sync::Mutex<LastLook> {
+        &self.inner.last_look
     }
 
     pub(crate) fn races(&self) -> &Races {

@@ -151,6 +151,8 @@ mod console;
 mod narrow;
 #[path = "cli/sessions.rs"]
 mod sessions;
+#[path = "cli/standstill.rs"]
+mod standstill;
 #[path = "support/tls.rs"]
 mod support_tls;
 #[path = "support/tty.rs"]

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use planctl_store::{Claimed, Renewal};
+use planctl_store::{Claimed, Renewal, StoreError};
 use tokio::sync::watch;
 
 use super::{Cancel, Executor};
@@ -63,17 +63,21 @@ impl Executor {
                 () = notifications.notified() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
-            let lease = self.store.own_lease();
-            let renewed = match slot.is_waiting() {
-                true => self.store.renew_waiting(claimed, lease).await,
-                false => self.store.renew(claimed, lease).await,
-            };
-            match renewed {
+            match self.renew_once(claimed, slot).await {
                 Ok(Renewal::Held { .. }) => {}
                 Ok(Renewal::Cancelled | Renewal::Lost) => return,
                 // The lease may outlive an outage; the event at the end is fenced in any case.
                 Err(error) => tracing::warn!(%error, item.id = %claimed.item.id, "a lease was not renewed"),
             }
+        }
+    }
+
+    async fn renew_once(&self, claimed: &Claimed, slot: &Slot) -> Result<Renewal, StoreError> {
+        self.store.settle_standstill(&self.holder.host).await?;
+        let lease = self.store.own_lease();
+        match slot.is_waiting() {
+            true => self.store.renew_waiting(claimed, lease).await,
+            false => self.store.renew(claimed, lease).await,
         }
     }
 }

@@ -170,3 +170,32 @@ async fn p73_a_person_who_loses_two_races_is_answered_though_the_run_has_to_be_t
     world.assert_sound(run).await;
     other.close().await;
 }
+
+#[tokio::test]
+async fn p73_a_machine_that_slept_extends_the_leases_of_its_host_that_ran_out_once() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    world.store.attend(HOST, None).await.unwrap();
+    let claimed = world.claim(run, "w").await.unwrap();
+    world.prepare_clock().await;
+    let (one, two, elsewhere) = (world.connected().await, world.connected().await, world.connected().await);
+    for (store, host) in [(&one, HOST), (&two, HOST), (&elsewhere, "another host")] {
+        assert_eq!(store.settle_standstill(host).await.unwrap(), None, "it is the first look");
+    }
+    let extended_by = async || {
+        let minutes = "select (extract(epoch from lease_until - planctl_time($1)) / 60)::int, \
+             (extract(epoch from hard_deadline - planctl_time($2)) / 60)::int from items where state = 'leased'";
+        let query = sqlx::query_as::<_, (i32, i32)>(minutes);
+        let query = query.bind(claimed.lease_until.as_micros()).bind(claimed.hard_deadline.as_micros());
+        query.fetch_one(&mut world.aside().await).await.unwrap()
+    };
+    world.pass_an_hour().await;
+    for (store, host, minutes) in [(&elsewhere, "another host", 0), (&one, HOST, 60), (&two, HOST, 60)] {
+        let slept = store.settle_standstill(host).await.unwrap().unwrap();
+        assert!(slept > A_MINUTE * 59, "{slept:?}");
+        assert_eq!(extended_by().await, (minutes, minutes), "{host}");
+        assert_eq!(store.settle_standstill(host).await.unwrap(), None, "{host}");
+    }
+    assert_eq!(times_unattended(&one, &world, run).await, 1);
+    assert!(one.run(run).await.unwrap().time_spent() < A_MINUTE);
+}

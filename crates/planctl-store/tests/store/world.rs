@@ -364,11 +364,29 @@ impl World {
 
     /// Lets an hour pass, as those who connect from here on see it; returns one of them.
     pub async fn an_hour_later(&self) -> Store {
+        self.prepare_clock().await;
+        self.pass_an_hour().await;
+        self.connected().await
+    }
+
+    /// Has the database's clock go by what a table says, for those who connect from here on.
+    pub async fn prepare_clock(&self) {
         use sqlx::Executor as _;
-        let clock = "create function clock_timestamp() returns timestamptz language sql volatile as
-             $now$ select pg_catalog.clock_timestamp() + interval '1 hour' $now$;
+        let clock = "create table passed (span interval); insert into passed values ('0');
+             create function clock_timestamp() returns timestamptz language sql volatile as
+             $now$ select pg_catalog.clock_timestamp() + (select span from passed) $now$;
              do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$";
         self.aside().await.execute(clock).await.unwrap();
+    }
+
+    /// Lets an hour pass by that clock, and no time by this machine's steady one.
+    pub async fn pass_an_hour(&self) {
+        use sqlx::Executor as _;
+        self.aside().await.execute("update passed set span = span + interval '1 hour'").await.unwrap();
+    }
+
+    /// Connects another process.
+    pub async fn connected(&self) -> Store {
         Store::connect(self.database.connect_options(), Settings::default()).await.unwrap()
     }
 

@@ -51,6 +51,9 @@ impl Turns for Leases {
         // Before the look: what comes after it is news for the next turn.
         let news = self.news.get_or_insert_with(|| store.listen(News::Any));
         let has_news = news.notified().now_or_never().is_some();
+        if let Some(span) = store.settle_standstill(shared.server_node.host()).await? {
+            tracing::info!(seconds = span.as_secs(), "this machine slept; the time counts for no work");
+        }
         if is_over(self.attended, ATTENDS) {
             shared.attend().await?;
             self.attended = Some(clock::instant());

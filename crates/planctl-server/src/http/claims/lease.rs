@@ -96,7 +96,10 @@ impl Lease {
     pub(in crate::http) async fn renewed(&self, call: &Call, wait: Duration) -> Result<Renewal, Problem> {
         let store = &call.server_node().store;
         let lasts = lease_for(call, self.asked_seconds);
-        let renew = async || store.renew_by(&self.item, self.generation, &self.token, lasts).await;
+        let renew = async || {
+            store.settle_standstill(call.server_node().host()).await?;
+            store.renew_by(&self.item, self.generation, &self.token, lasts).await
+        };
         let listener = store.listen_to_revocations(self.run);
         let until = clock::instant() + wait.min(lasts / HEARTBEATS);
         let renewal = renew().await.map_err(of_store)?;

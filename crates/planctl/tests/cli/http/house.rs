@@ -80,7 +80,7 @@ impl House {
         house
     }
 
-    fn closed() -> House {
+    pub fn closed() -> House {
         House { fixture: Fixture::new(), port: String::new(), called: Mutex::default() }
     }
 

@@ -1,0 +1,53 @@
+//! Standstills: time of the database that went by while this machine slept, and its clock, which decides, went on.
+//!
+//! A laptop is closed for the night, a virtual machine is stopped. Nobody worked in that time, and nobody could renew a lease, so
+//! it counts neither for the leases of this host, nor for the time of their work, nor for budgets.
+
+use std::time::Duration;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::proof::Proof;
+use crate::rows::{micros, time_at};
+use crate::server_clock::LastLook;
+use crate::store::Store;
+
+/// A shorter one is taken for the inaccuracy of two clocks; leases outlive it.
+const LEAST: Duration = Duration::from_secs(5);
+
+pub(crate) const TIME: &str = "select clock_timestamp() as now";
+/// Leases that ran out meanwhile. Of one that didn't, or was extended by another process of the host, nothing is changed.
+pub(crate) const EXTEND: &str = "update items set lease_until = lease_until + $2::bigint * interval '1 microsecond', \
+     hard_deadline = hard_deadline + $2::bigint * interval '1 microsecond' \
+     where host = $1 and state in ('leased', 'withdrawn') and lease_until < clock_timestamp()";
+
+impl Store {
+    /// Extends the leases of a host, which is the caller's, by the time in which it stood still since the last call, and takes
+    /// that time off those of its runs on which nobody worked. Returns how long it was, if it was.
+    ///
+    /// It is to be called before leases are renewed or ended. Calls of one process wait for one another.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection; the next call does the rest.
+    pub async fn settle_standstill(&self, host: &str) -> Result<Option<Duration>, StoreError> {
+        let mut last = self.last_look().lock().await;
+        let asked = LastLook::begin();
+        let row = repeated!(self, connection => sqlx::query(TIME).fetch_one(&mut *connection))?;
+        let now = time_at(&row, "now")?;
+        let stood_still = Some(last.gap(now)).filter(|span| *span >= LEAST);
+        if let Some(span) = stood_still {
+            for left in self.left_runs(host, None).await? {
+                if let Err(error) = self.apply(left.run, &left.event(), &Proof::Clock, None).await {
+                    tracing::warn!(%error, run.id = %left.run, "the time of a standstill counts for a run");
+                }
+            }
+            repeated!(self, connection => sqlx::query(EXTEND)
+                .bind(host)
+                .bind(micros(span))
+                .execute(&mut *connection))?;
+        }
+        last.end(asked, now);
+        Ok(stood_still)
+    }
+}
