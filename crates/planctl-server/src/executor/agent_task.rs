@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planctl_api::wire::{PromptView, moment};
 use planctl_engine::{AgentSaid, Fault, FaultKind, Role, Task, Work};
-use planctl_harness::{Assignment, Masks, Output, Stream, TreeName, brief_file_work};
+use planctl_harness::{Agent, Assignment, Masks, Output, Stream, TreeName, brief_file_work};
 use planctl_store::Claimed;
 
 use super::{Cancel, Executor};
@@ -31,39 +31,10 @@ impl Executor {
         if self.settings.is_guided(role) {
             return self.wait_for_session(claimed, slot).await;
         }
-        let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
-            return self.apply_report(claimed, no_agent(role), slot).await;
+        let agent = match self.prepared_agent(claimed, role)? {
+            Ok(agent) => agent,
+            Err(fault) => return self.apply_report(claimed, AgentSaid::Faulted(fault), slot).await,
         };
-        match self.secrets.open(&self.settings.variables(role)) {
-            Ok(variables) => {
-                agent.environment =
-                    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-            }
-            Err(what) => {
-                let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("it lacks {what}")));
-                return self.apply_report(claimed, said, slot).await;
-            }
-        }
-        if let Err(error) = self.settings.can_isolate_network(role) {
-            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
-            return self.apply_report(claimed, said, slot).await;
-        }
-        agent.masks = self.masks().clone();
-        agent.isolation = self.isolation(&claimed.workspace);
-        if let Some(message) = self.lost_place_reason(claimed) {
-            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
-            return self.apply_report(claimed, said, slot).await;
-        }
-        if !brief_file_work(|| Path::new(&claimed.workspace).is_dir()) {
-            let message = format!("the workspace {} is not there", claimed.workspace);
-            let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
-            return self.apply_report(claimed, said, slot).await;
-        }
-        let place = Path::new(&claimed.workspace);
-        if let Some(message) = self.settings.changed_scripts(place)? {
-            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
-            return self.apply_report(claimed, said, slot).await;
-        }
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
         let mut watch = self.output_sink(claimed, "worker");
@@ -82,6 +53,37 @@ impl Executor {
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.store_outputs(&worked.outputs).await?;
         self.apply_report(claimed, worked.said, slot).await
+    }
+
+    /// Returns the agent of a role with all that it is given, or what keeps it from the work.
+    fn prepared_agent(&self, claimed: &Claimed, role: &Role) -> Result<Result<Agent, Fault>, ServiceError> {
+        let denied = |message| Ok(Err(Fault::new(FaultKind::Permission, message)));
+        let place = Path::new(&claimed.workspace);
+        // A claim is only made for roles that are served, so this is a race with a change.
+        let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
+            return Ok(Err(Fault::new(FaultKind::Transient, format!("no agent serves the role `{role}`"))));
+        };
+        let variables = match self.secrets.open(&self.settings.variables(role)) {
+            Ok(variables) => variables,
+            Err(what) => return denied(format!("it lacks {what}")),
+        };
+        if let Err(error) = self.settings.can_isolate_network(role) {
+            return denied(format!("could not {error}"));
+        }
+        if let Some(message) = self.lost_place_reason(claimed) {
+            return denied(message);
+        }
+        if !brief_file_work(|| place.is_dir()) {
+            let message = format!("the workspace {} is not there", claimed.workspace);
+            return Ok(Err(Fault::new(FaultKind::Transient, message)));
+        }
+        if let Some(message) = self.settings.changed_scripts(place)? {
+            return denied(message);
+        }
+        agent.environment = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        agent.masks = self.masks().clone();
+        agent.isolation = self.isolation(&claimed.workspace);
+        Ok(Ok(agent))
     }
 }
 
@@ -123,12 +125,6 @@ pub(super) fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
         .graph
         .task(&claimed.item.at.node)
         .ok_or_else(|| ServiceError::broken(format!("item {} is of no step", claimed.item.id)))
-}
-
-/// Says that nobody can do the work; a claim is only made for roles that are served, so this is a race with a change.
-fn no_agent(role: &Role) -> AgentSaid {
-    let message = format!("no agent serves the role `{role}`");
-    AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
 }
 
 /// Masks secret values in what a worker said, before it is stored.
