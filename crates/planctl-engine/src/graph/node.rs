@@ -291,70 +291,22 @@ impl Node {
 
     /// Returns what is decided at it, where it is a decision that says so.
     pub fn decision_description(&self) -> Option<&str> {
-        match &self.kind {
-            NodeKind::Decision(choice) => choice.description.as_deref(),
-            NodeKind::Start
-            | NodeKind::Task(_)
-            | NodeKind::Call(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_)
-            | NodeKind::SubPlan(_)
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => None,
-        }
+        if let NodeKind::Decision(choice) = &self.kind { choice.description.as_deref() } else { None }
     }
 
     /// Returns the plan that it carries out, where it carries out one.
     pub fn sub_plan(&self) -> Option<&SubPlan> {
-        match &self.kind {
-            NodeKind::SubPlan(plan) => Some(plan),
-            NodeKind::Start
-            | NodeKind::Task(_)
-            | NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_)
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => None,
-        }
+        if let NodeKind::SubPlan(plan) = &self.kind { Some(plan) } else { None }
     }
 
     /// Returns the task, where it is one.
     pub fn task(&self) -> Option<&Task> {
-        match &self.kind {
-            NodeKind::Task(task) => Some(task),
-            NodeKind::Start
-            | NodeKind::Call(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_)
-            | NodeKind::SubPlan(_)
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => None,
-        }
+        if let NodeKind::Task(task) = &self.kind { Some(task) } else { None }
     }
 
     /// Returns the call, where it is one.
     pub fn call(&self) -> Option<&Call> {
-        match &self.kind {
-            NodeKind::Call(call) => Some(call),
-            NodeKind::Start
-            | NodeKind::Task(_)
-            | NodeKind::Decision(_)
-            | NodeKind::Human(_)
-            | NodeKind::Checkpoint
-            | NodeKind::Fork(_)
-            | NodeKind::Join(_)
-            | NodeKind::SubPlan(_)
-            | NodeKind::Escalate { .. }
-            | NodeKind::Exit { .. } => None,
-        }
+        if let NodeKind::Call(call) = &self.kind { Some(call) } else { None }
     }
 
     /// Returns what the harness evaluates here, where it evaluates something.
