@@ -198,15 +198,23 @@ impl Store {
                 ApplyError::Unattended(left) => {
                     // It takes a turn of its own.
                     turn = None;
-                    match Box::pin(self.apply(run, &left.event(), &Proof::Clock, None)).await {
-                        // Refused where another process said so first.
-                        Ok(_) | Err(StoreError::Refused(_)) => {}
-                        Err(error) => return Err(error),
-                    }
+                    Box::pin(self.take_off(&left)).await?;
                 }
                 ApplyError::Answered(applied) => return Ok(*applied),
                 ApplyError::Final(error) => return Err(error.in_run(run)),
             }
+        }
+    }
+
+    /// Takes off the time in which nobody worked on a run, unless another process did so first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::apply`].
+    pub(crate) async fn take_off(&self, left: &LeftRun) -> Result<(), StoreError> {
+        match self.apply(left.run, &left.event(), &Proof::Clock, None).await {
+            Ok(_) | Err(StoreError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

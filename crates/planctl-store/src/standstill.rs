@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::proof::Proof;
 use crate::rows::{micros, time_at};
 use crate::server_clock::LastLook;
 use crate::store::Store;
@@ -38,7 +37,7 @@ impl Store {
         let stood_still = Some(last.gap(now)).filter(|span| *span >= LEAST);
         if let Some(span) = stood_still {
             for left in self.left_runs(host, None).await? {
-                if let Err(error) = self.apply(left.run, &left.event(), &Proof::Clock, None).await {
+                if let Err(error) = self.take_off(&left).await {
                     tracing::warn!(%error, run.id = %left.run, "the time of a standstill counts for a run");
                 }
             }

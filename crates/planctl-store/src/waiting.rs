@@ -11,7 +11,7 @@ use crate::mutex::lock;
 
 /// The workers that wait in this process for work in the workspaces of a host.
 pub trait WaitingWorkers: Send + Sync {
-    /// Takes the first of those for whom there was no work, and who take work of this role in this plan.
+    /// Takes the one that has waited longest of those for whom there was no work, and who take work of this role in this plan.
     fn take(&self, role: &Role, plan: &str) -> Option<Box<dyn WaitingWorker>>;
 }
 

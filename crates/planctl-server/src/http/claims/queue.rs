@@ -1,6 +1,7 @@
 //! Claims that wait for the same work, in the order in which they came. The first is the leader: it looks for all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ impl Wanted {
 #[derive(Default)]
 pub(super) struct ClaimQueues {
     all: Mutex<HashMap<Wanted, Arc<ClaimQueue>>>,
+    /// How many waiters have joined one of them.
+    joined: Arc<AtomicU64>,
 }
 
 impl ClaimQueues {
@@ -58,16 +61,20 @@ impl ClaimQueues {
         if all.len() >= QUEUES_KEPT {
             all.retain(|_, queue| Arc::strong_count(queue) > 1);
         }
-        all.entry(work.clone()).or_insert_with(|| Arc::new(ClaimQueue::new(work, store))).clone()
+        let new = || Arc::new(ClaimQueue::new(work, store, self.joined.clone()));
+        all.entry(work.clone()).or_insert_with(new).clone()
     }
 }
 
 impl WaitingWorkers for ClaimQueues {
     fn take(&self, role: &Role, plan: &str) -> Option<Box<dyn WaitingWorker>> {
         let all = lock(&self.all);
-        let of_role =
-            all.values().filter(|queue| queue.work.roles.contains(role) && queue.work.wants(role, plan));
-        let taken = of_role.filter_map(Taken::first_of).next()?;
+        let takes = |queue: &&Arc<ClaimQueue>| {
+            queue.work.roles.contains(role) && queue.work.wants(role, plan) && queue.is_idle()
+        };
+        let mut queues: Vec<_> = all.values().filter(takes).collect();
+        queues.sort_by_cached_key(|queue| queue.first_number());
+        let taken = queues.into_iter().find_map(Taken::first_of)?;
         Some(Box::new(taken))
     }
 }
@@ -123,6 +130,7 @@ pub(super) struct ClaimQueue {
     /// Held by the leader.
     leadership: Arc<tokio::sync::Mutex<Leadership>>,
     queue: Mutex<Queue>,
+    joined: Arc<AtomicU64>,
 }
 
 /// Left by each leader to the next one, which need not repeat a look that found nothing.
@@ -140,7 +148,6 @@ struct Queue {
     is_idle: bool,
     /// Waiters that want to leave and whose claim is under way.
     leaving: BTreeSet<u64>,
-    joined: u64,
 }
 
 impl Queue {
@@ -152,6 +159,7 @@ impl Queue {
 }
 
 struct Waiter {
+    /// By which those of all queues are served.
     number: u64,
     api: ApiState,
     request: ClaimRequest,
@@ -258,15 +266,19 @@ pub(super) enum WaiterEvent {
 }
 
 impl ClaimQueue {
-    fn new(work: &Wanted, store: &Store) -> ClaimQueue {
+    fn new(work: &Wanted, store: &Store, joined: Arc<AtomicU64>) -> ClaimQueue {
         let leadership = Leadership { listener: store.listen(News::Agents), looked_at: None };
         let leadership = Arc::new(tokio::sync::Mutex::new(leadership));
-        ClaimQueue { work: work.clone(), leadership, queue: Mutex::default() }
+        ClaimQueue { work: work.clone(), leadership, queue: Mutex::default(), joined }
     }
 
     /// Says that the last look found nothing, and that none is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.queue().is_idle
+    }
+
+    fn first_number(&self) -> Option<u64> {
+        self.queue().waiting.front().map(|first| first.number)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -277,8 +289,7 @@ impl ClaimQueue {
     pub(super) fn join(&self, api: &ApiState, request: ClaimRequest, repeats: bool) -> Ticket<'_> {
         let (answer, answered) = oneshot::channel();
         let mut queue = self.queue();
-        queue.joined += 1;
-        let number = queue.joined;
+        let number = self.joined.fetch_add(1, Ordering::Relaxed);
         let api = api.clone();
         queue.waiting.push_back(Waiter { number, api, request, repeats, claims_alone: false, answer });
         Ticket { queue: self, number, answered }
