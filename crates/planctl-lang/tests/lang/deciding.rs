@@ -122,7 +122,7 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
 }
 
 #[test]
-fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
+fn what_a_script_sources_and_runs_from_its_own_folder_decides_as_it_does() {
     let here = "#!/usr/bin/env bash\nhere=$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\n. \"$here/lib.sh\"\n";
     let workspace = Files(BTreeMap::from([
         ("ci/check.sh", ". ./ci/lib.sh\nsource ci/lib/helpers.sh\n. /etc/profile\n"),
@@ -136,19 +136,49 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
             "tests/lib.sh",
             ". src/greet.sh\nmain() { . \"$(dirname \"$0\")/main.sh\"; }\nmain\nbash tests/deep/all.sh\n",
         ),
-        ("tests/deep/all.sh", "source tests/deep/own.sh && make test\n"),
+        ("tests/deep/all.sh", "source tests/deep/own.sh && make -f tests/rules.mk\n"),
+        ("bin/selftest", ""),
+        ("tests/main.sh", ""),
+        ("tests/deep/own.sh", ""),
+        ("tests/rules.mk", "all:\n\tbash bin/selftest\n"),
+        (
+            "scripts/ci.sh",
+            "#!/bin/bash\ncd \"$(dirname \"$0\")/..\" || exit 1\n./scripts/lint.sh\nnode \"$PWD/scripts/check.mjs\" && python3 scripts/c.py\n\
+             for t in scripts/cases/*.sh; do bash \"$t\"; done\n[ \"$(bash scripts/slug.sh A)\" = a ] && bash bin/app --selftest\n",
+        ),
+        ("scripts/lint.sh", "pytest tests && bash scripts/lib/deep.sh && bash \"$NOBODY\"\n"),
         ("src/greet.sh", ""),
         ("ci/check.py", ". ci/lib.sh"),
         ("Makefile", "check:\n\tbash tests/check\n"),
     ]));
-    let of_tests = ["tests/check", "tests/lib.sh", "tests/main.sh", "tests/deep/own.sh"];
+    let of_tests = [
+        "tests/check",
+        "tests/lib.sh",
+        "tests/main.sh",
+        "tests/deep/all.sh",
+        "tests/deep/own.sh",
+        "tests/rules.mk",
+        "bin/selftest",
+        "GNUmakefile",
+        "Makefile",
+        "makefile",
+    ];
     let of_ci = ["ci/check.sh", "ci/lib.sh", "ci/lib/helpers.sh", "ci/lib/more.sh"];
     let cases: [(&str, &[&str]); 8] = [
         ("bash ci/check.sh", &of_ci),
         (". ci/check.sh", &of_ci),
         ("bash test.sh", &["test.sh"]),
         ("tests/check", &of_tests),
-        ("cd tests && ./check", &["tests/check", "tests/lib.sh", "tests/main.sh", "tests/src/greet.sh"]),
+        (
+            "cd tests && ./check",
+            &[
+                "tests/check",
+                "tests/lib.sh",
+                "tests/main.sh",
+                "tests/src/greet.sh",
+                "tests/tests/deep/all.sh",
+            ],
+        ),
         ("test \"$(tests/check)\" = ok", &["tests/check"]),
         ("bash ci/check.sh > check.log; bash -n tests/check", &of_ci),
         (
@@ -161,7 +191,10 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
                 "tests/check",
                 "tests/lib.sh",
                 "tests/main.sh",
+                "tests/deep/all.sh",
                 "tests/deep/own.sh",
+                "tests/rules.mk",
+                "bin/selftest",
             ],
         ),
     ];
@@ -172,6 +205,14 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
         expected.sort();
         assert_eq!(found, expected, "{script}");
     }
+    let found = deciding("scripts/ci.sh", &workspace);
+    assert!(found.untold.is_empty(), "{found:?}");
+    let paths: Vec<&str> = found.paths_and_patterns().filter(|path| !path.contains("{")).collect();
+    let of_pytest = ["tests/**/test_*.py", "pytest.ini", "tests/conftest.py"];
+    let own =
+        ["scripts/lint.sh", "scripts/check.mjs", "scripts/c.py", "scripts/cases/*.sh", "scripts/lib/deep.sh"];
+    own.iter().chain(&of_pytest).for_each(|path| assert!(paths.contains(path), "{path}: {paths:?}"));
+    ["scripts/slug.sh", "bin/app"].iter().for_each(|path| assert!(!paths.contains(path), "{path}"));
     assert!(!decided("python3 ci/check.py", &workspace).contains(&"ci/lib.sh".to_owned()));
 }
 

@@ -5,7 +5,7 @@ mod just;
 mod make;
 mod npm;
 mod python;
-mod sourced;
+mod scripts;
 
 use planctl_glob::is_glob;
 
@@ -40,17 +40,14 @@ impl Follower<'_> {
     pub(super) fn tools(&mut self, words: &[Word], at: At) {
         let (name, rest) = (words[0].text(), &words[1..]);
         if name.contains('/') {
-            self.run_file(&words[0], at);
+            self.run_code(&words[0], at);
         }
         let program = program(name);
         let has = |flags: &[&str]| rest.iter().any(|word| flags.contains(&word.raw.as_str()));
         let next = rest.first().map_or("", |word| word.text());
         match program {
             shell if is_shell(shell) && !has(&["-c", "-lc", "-ec", "-n"]) => self.script_of(rest, at),
-            "source" | "." => {
-                self.script_of(rest, at);
-                self.source(rest);
-            }
+            "source" | "." => self.script_of(rest, at),
             python if is_python(python) => self.python(rest, at),
             "pytest" | "py.test" => self.pytest_run(rest, at),
             "coverage" if next == "run" => self.python(&rest[1..], at),
@@ -93,7 +90,7 @@ impl Follower<'_> {
 
     fn script_of(&mut self, rest: &[Word], at: At) {
         if let Some(word) = rest.iter().find(|word| !word.raw.starts_with('-') && word.raw != "-") {
-            self.run_file(word, at);
+            self.run_code(word, at);
         }
     }
 

@@ -69,9 +69,10 @@ const READS: Reads = Reads {
 };
 
 pub(super) const SCRIPT: &[Reads] = &[Reads {
-    also: "the script, also on standard input, and what it sources from its own folder (but for the top of the workspace) and below, if it is there",
-    why: "a new script that would be run is a change; a script whose output is only compared is the work; a file that is sourced from \
-          elsewhere may be the code under test",
+    also: "the script, also on standard input; of a shell script also what it runs and sources from its own folder (but for the top of \
+           the workspace) and below, if it is there, and what its tools read",
+    why: "a new script that would be run is a change; a script whose output is only compared is the work; a file of elsewhere that a \
+          script runs may be the code under test",
     ..READS
 }];
 

@@ -182,7 +182,7 @@ impl Follower<'_> {
                 }
                 _ if text.starts_with('-') => {}
                 _ => {
-                    self.run_file(word, at);
+                    self.run_code(word, at);
                     first = None;
                     for value in self.shell.resolved(word).unwrap_or_default() {
                         if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) {
