@@ -265,7 +265,7 @@ fn words_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
             "leave `-r` out, or check first that there is something: `test -n \"$(…)\"`",
         ),
         Lost::Unselected => (
-            "where no test has this name, none is run, and the contract passes",
+            "where there is no such test or script, none is run, and the contract passes",
             "its exit code is 0 then",
             "say how many tests have to pass: `**min_tests:** 1`, with a report in `$PLANCTL_REPORTS`; or search the tests for the name first",
         ),

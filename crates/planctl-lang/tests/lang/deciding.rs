@@ -441,7 +441,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 58] = [
+    let cases: [(&str, &[&str]); 60] = [
         ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml", ".ignore", "app/.ignore"]),
         ("mypy app && python3 -m mypy tests/test_cart.py", &["app/deep/cart.pyi", "tests/test_cart.pyi"]),
         ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
@@ -516,6 +516,8 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ),
         ("npx jest", &["babel.config.js", ".babelrc.json", "__mocks__/axios.js"]),
         ("npx vitest run", &["vite.config.ts"]),
+        ("pnpm vitest run && yarn eslint .", &["vite.config.ts", "app/.eslintrc.json"]),
+        ("cargo +nightly fmt --check", &["src/rustfmt.toml"]),
         ("rspec", &[".rspec-local"]),
         ("prove -l t/a.t", &[".proverc", "lib/Test/More.pm"]),
         ("shellspec spec/a.sh && busted spec/a.lua", &[".shellspec", ".busted"]),

@@ -63,6 +63,8 @@ struct Wraps {
     takes_assignments: bool,
     /// Says that it looks the other up in places of its own, not on the PATH.
     has_own_path: bool,
+    /// Says that the name of the other may stand in the place of a verb.
+    takes_names: bool,
 }
 
 /// Something that calls of a program bring about.
@@ -86,7 +88,7 @@ pub(crate) enum Trait {
     System,
     /// They end with 0 whatever they find: their name, and what says it by its exit code.
     Tells(&'static str, &'static str),
-    /// They run tests by a name, and end with 0 where none has it.
+    /// They run tests by a name, or a script, and end with 0 where there is none.
     Selects,
     /// They end with 0.
     Succeeds,
@@ -289,7 +291,8 @@ pub(crate) fn is_here(word: &str) -> bool {
 fn verb_at(words: &[&str], known: Option<&Program>) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
-        if !word.starts_with('-') {
+        // `cargo +nightly test`
+        if !word.starts_with(['-', '+']) {
             return Some(at);
         }
         at += 1 + usize::from(known.is_some_and(|known| known.takes_next(word)));
@@ -366,10 +369,9 @@ impl Program {
     /// Returns the files that a call of a program reads by itself, by the first of its words that is no option and no value of one.
     pub(super) fn reads(name: &str, rest: &[Word]) -> Option<&'static Reads> {
         let known = Program::named(name)?;
-        let words: Vec<&str> = rest.iter().map(Word::text).collect();
-        let mut texts = known.read(rest).positional.into_iter().map(Word::text);
-        let verb = texts.find(|text| !text.starts_with('+')).unwrap_or_default();
-        known.reads.iter().find(|reads| reads.fit(verb, &words))
+        let words: Vec<&str> = std::iter::once(name).chain(rest.iter().map(Word::text)).collect();
+        let verb = verb_at(&words, Some(known)).map_or("", |at| words[at]);
+        known.reads.iter().find(|reads| reads.fit(verb, &words[1..]))
     }
 
     /// Reads the words behind its name.
@@ -470,8 +472,13 @@ fn started_by(words: &[Word]) -> Option<(&[Word], bool)> {
     let own = match wraps.verbs {
         [] => rest,
         verbs => {
-            let at = verb_at(&texts, Some(known)).filter(|at| verbs.contains(&texts[*at]))?;
-            &words[at + 1..]
+            let at = verb_at(&texts, Some(known))?;
+            let is_name = || Program::named(texts[at]).is_some_and(|other| !other.reads.is_empty());
+            match verbs.contains(&texts[at]) {
+                true => &words[at + 1..],
+                false if wraps.takes_names && is_name() => &words[at..],
+                false => return None,
+            }
         }
     };
     let inner = match wraps.behind {
@@ -541,6 +548,9 @@ mod tests {
             ("npx --yes eslint .", "eslint ."),
             ("pnpm -C web exec vitest run", "vitest run"),
             ("npm exec -- jest", "jest"),
+            ("pnpm --filter web vitest run", "vitest run"),
+            ("yarn test x", "yarn test x"),
+            ("npm jest", "npm jest"),
             ("poetry run mypy .", "mypy ."),
             ("coverage run -m pytest", "pytest"),
             ("xargs -r -n 1 grep -q x", "grep -q x"),
@@ -586,6 +596,7 @@ mod tests {
             ("kubectl -n web get pods", "get"),
             ("docker --context x rm y", "rm"),
             ("apt-get -y install x", "install"),
+            ("cargo +nightly -Z a test b", "test"),
             ("git", ""),
         ] {
             assert_eq!(Call::of(&words_of(command)).verb(), verb, "{command}");

@@ -58,7 +58,7 @@ impl Follower<'_> {
                 self.script_of(rest, at);
             }
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
-            "npm" | "pnpm" | "yarn" | "bun" => self.npm(program, rest, at),
+            "npm" | "pnpm" | "yarn" | "bun" => self.npm(words, at),
             "make" | "gmake" => self.make(rest, at),
             "just" => self.just(rest, at),
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"

@@ -4,7 +4,7 @@ use super::Trait::{
     Asks, Builds, Changes, Checks, Destroys, Examines, Makes, Network, Prints, RunsWorkspace, Selects, Shows,
     Tells,
 };
-use super::table::{ASKS_FOR_ITSELF, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
+use super::table::{ASKS_FOR_ITSELF, BY_NAME, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
 use super::{Does, Files, Program, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -276,8 +276,7 @@ const ONLY_CHECKS: &[&str] = &["-fsyntax-only", "--noEmit"];
 const SETTINGS: &[&str] =
     &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
 const TEST: &[Does] = &[Does::any(RunsWorkspace)];
-const TEST_BY_NAME: &[Does] =
-    &[Does::any(RunsWorkspace), Does::any(Selects).with(&["-t", "--testNamePattern"])];
+const TEST_BY_NAME: &[Does] = &[Does::any(RunsWorkspace), Does::any(Selects).with(BY_NAME)];
 /// Options of cargo, and of the tests that it runs, with a value.
 const CARGO_OPTIONS: &[&str] = &[
     "bench",

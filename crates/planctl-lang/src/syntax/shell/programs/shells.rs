@@ -6,7 +6,7 @@ use super::Trait::{
     OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Selects, Shows, Stays, Succeeds, System,
     Tells,
 };
-use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
+use super::table::{BY_NAME, FILES, OFFLINE, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -113,26 +113,11 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::on(&["install", "update", "push"], Network), Does::on(&["install", "binstubs"], Makes)],
         ..PLAIN
     },
+    Program { names: &["npm"], ..PACKAGES },
     Program {
-        names: &["npm", "pnpm", "yarn", "bun"],
-        reads: reads::NPM,
-        short: "Cw",
-        long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
-        wraps: Some(Wraps { verbs: &["exec", "x", "dlx"], ..RUNS }),
-        does: &[
-            Does::on(
-                &["install", "i", "ci", "add", "publish", "audit", "outdated", "update", "upgrade"],
-                Network,
-            )
-            .without(OFFLINE),
-            Does::on(&["unpublish"], Destroys),
-            Does::on(&["init"], Asks).without(&["-y", "--yes"]),
-            Does::on(&["login"], Asks),
-            Does::any(Builds),
-            Does::other_than(Makes, &["test", "t"]),
-            Does::any(RunsWorkspace),
-        ],
-        ..PLAIN
+        names: &["pnpm", "yarn", "bun"],
+        wraps: Some(Wraps { takes_names: true, ..EXECUTES }),
+        ..PACKAGES
     },
     // Shells, and programs that run scripts.
     Program {
@@ -456,3 +441,29 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
 ];
+
+const EXECUTES: Wraps = Wraps { verbs: &["exec", "x", "dlx"], ..RUNS };
+/// Package managers of Node.
+const PACKAGES: Program = Program {
+    reads: reads::NPM,
+    short: "Cw",
+    long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
+    wraps: Some(EXECUTES),
+    does: &[
+        Does::on(
+            &["install", "i", "ci", "add", "publish", "audit", "outdated", "update", "upgrade"],
+            Network,
+        )
+        .without(OFFLINE),
+        Does::on(&["unpublish"], Destroys),
+        Does::on(&["init"], Asks).without(&["-y", "--yes"]),
+        Does::on(&["login"], Asks),
+        Does::any(Builds),
+        Does::other_than(Makes, &["test", "t"]),
+        Does::any(RunsWorkspace),
+        Does::on(&["test", "t"], Selects).with(BY_NAME),
+        Does::on(&["run", "run-script"], Selects).with(BY_NAME).and(&["test*"]),
+        Does::any(Selects).with(&["--if-present"]),
+    ],
+    ..PLAIN
+};
