@@ -269,6 +269,11 @@ fn words_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
             "its exit code is 0 then",
             "say how many tests have to pass: `**min_tests:** 1`, with a report in `$PLANCTL_REPORTS`; or search the tests for the name first",
         ),
+        Lost::Untracked => (
+            "where the commands before make a new file, the contract passes",
+            "compares the files that git tracks, and no others",
+            "ask for all that is new or changed: `test -z \"$(git status --porcelain)\"`",
+        ),
         Lost::Skipped => (
             "where this fails, the contract passes without another check",
             "decides whether anything is checked",

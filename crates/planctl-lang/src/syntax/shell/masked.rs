@@ -42,6 +42,8 @@ pub(crate) enum Lost {
     Empty,
     /// No test has the name by which tests are chosen.
     Unselected,
+    /// A file that was made is new, and only those that git tracks are compared.
+    Untracked,
     /// The script ends as expected without another check.
     Skipped,
     /// Code that is run may take the rest of what the shell reads: its list, or its script.
@@ -62,6 +64,7 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     found.extend(super::led::led(script));
     found.extend(unfound(script).into_iter().map(|span| Masked { span, how: Lost::Unfound }));
     found.extend(unselected(script).into_iter().map(|span| Masked { span, how: Lost::Unselected }));
+    found.extend(untracked(script).into_iter().map(|span| Masked { span, how: Lost::Untracked }));
     found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
 }
@@ -467,6 +470,29 @@ fn unselected(script: &Script) -> Vec<Span> {
         }
     });
     found.retain(|_| !is_looked_at);
+    found
+}
+
+// `make gen && git diff --exit-code`, where nothing asks for files that git does not track.
+fn untracked(script: &Script) -> Vec<Span> {
+    let (mut found, mut makes, mut asks) = (Vec::new(), false, false);
+    super::walk::each_with_expectation(script, true, &mut |command, is_wanted| {
+        let Command::Simple(simple) = command else { return };
+        for words in super::all_commands(&simple.words) {
+            let call = Call::of(words);
+            let has = |options: &[&str]| call.words().iter().any(|word| options.contains(word));
+            if !call.is_of("git") {
+                makes |= call.does(Trait::Makes) || super::is_run_by_path(words);
+            } else if call.verb() != "diff" {
+                asks |= matches!(call.verb(), "add" | "status" | "ls-files");
+            } else if makes && is_wanted && has(&["--exit-code", "--quiet"]) {
+                // Paths of files, not of folders, are those that are known.
+                let is_of_files = call.words().last().is_some_and(|last| last.contains('.') && has(&["--"]));
+                found.extend(Some(simple.span).filter(|_| !is_of_files && !has(&["--no-index"])));
+            }
+        }
+    });
+    found.retain(|_| !asks);
     found
 }
 
