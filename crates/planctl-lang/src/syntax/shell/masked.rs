@@ -40,6 +40,8 @@ pub(crate) enum Lost {
     Unread(String),
     /// `xargs -r` runs nothing where no name comes in.
     Empty,
+    /// It prints nothing, which passes.
+    Nothing,
     /// No test has the name by which tests are chosen.
     Unselected,
     /// A file that was made is new, and only those that git tracks are compared.
@@ -62,6 +64,7 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     let mut found = walk.found;
     found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
     found.extend(super::led::led(script));
+    found.extend(super::nothing::passing(script, judge.errexit));
     found.extend(unfound(script).into_iter().map(|span| Masked { span, how: Lost::Unfound }));
     found.extend(unselected(script).into_iter().map(|span| Masked { span, how: Lost::Unselected }));
     found.extend(untracked(script).into_iter().map(|span| Masked { span, how: Lost::Untracked }));
@@ -184,7 +187,11 @@ impl<'a> Walk<'a, '_> {
     fn is_read_later(&self, item: &Item) -> bool {
         let [Command::Simple(simple)] = last_of(item).commands.as_slice() else { return false };
         let written = simple.redirects.iter().filter(|redirect| redirect.writes && !redirect.is_document);
-        let targets: Vec<&str> = written.map(|redirect| redirect.target.text()).collect();
+        let mut targets: Vec<&str> = written.map(|redirect| redirect.target.text()).collect();
+        // `--outputFile="$TMPDIR/a.json"`: where it fails, no earlier one is there.
+        let values = simple.words.iter().filter_map(|word| word.raw.rsplit('=').next());
+        let values = values.map(|value| value.trim_matches('"'));
+        targets.extend(values.filter(|value| value.starts_with("$TMPDIR/")));
         self.words.iter().any(|word| {
             word.span.start >= item.span.end && targets.iter().any(|target| word.raw.contains(target))
         })
@@ -400,20 +407,19 @@ pub(super) fn looks_at(pipeline: &Pipeline) -> bool {
     words(&one).iter().any(|word| word.raw.contains("$?") || word.raw.contains("PIPESTATUS"))
 }
 
-// The last part of the pipe succeeds on any input, or on some other input.
+// The last part of the pipe succeeds on any input, or on that of a command that failed.
 fn loses_status(pipeline: &Pipeline) -> bool {
-    let [before @ .., last] = pipeline.commands.as_slice() else { return false };
-    let Command::Simple(last) = last else { return false };
-    let swallows = has_trait(last, Trait::Filters);
-    let prints_only =
-        |command: &Command| command.as_simple().is_some_and(|simple| has_trait(simple, Trait::Prints));
-    let first = before.first();
-    let is_filter = last.name() == Some("grep");
-    swallows
-        && first.is_some_and(|first| {
-            let is_text = first.as_simple().is_some_and(|simple| has_trait(simple, Trait::PrintsText));
-            !(is_text || is_filter && prints_only(first))
-        })
+    let [first, .., Command::Simple(last)] = pipeline.commands.as_slice() else { return false };
+    let does = |what: Trait| first.as_simple().is_some_and(|simple| has_trait(simple, what));
+    let counts = first.as_simple().is_some_and(super::condition::prints_count);
+    let is_text = does(Trait::PrintsText) || last.name() == Some("grep") && does(Trait::Prints);
+    let tests = || {
+        let first = first.as_simple();
+        first.is_some_and(|simple| super::calls(simple).any(|call| call.does(Trait::Tests)))
+    };
+    has_trait(last, Trait::Filters) && !is_text
+        || has_trait(last, Trait::Idles) && !does(Trait::Says) && !counts
+        || super::patterns::asks_for_verdict(last) && tests()
 }
 
 // `find … -exec grep -q x {} \;`: a command that makes or removes something is not run for its status.

@@ -103,6 +103,8 @@ pub(crate) enum Trait {
     Shows,
     /// They end with 0 on any input, or on some other one.
     Filters,
+    /// They end with 0 where nothing comes in, and else as what comes in says.
+    Idles,
     /// They say something, or nothing, and end with 0.
     Says,
     /// They print what is there.
@@ -119,6 +121,8 @@ pub(crate) enum Trait {
     Makes,
     /// They run tests or recipes of the workspace.
     RunsWorkspace,
+    /// They run tests, and fail where one of them does.
+    Tests,
 }
 
 /// Calls of a program, by their words, and what they bring about.

@@ -2,9 +2,9 @@
 
 use super::super::Use;
 use super::Trait::{
-    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Examines, Filters, Makes, Network,
+    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Examines, Filters, Idles, Makes, Network,
     OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Selects, Shows, Stays, Succeeds, System,
-    Tells,
+    Tells, Tests,
 };
 use super::table::{BY_NAME, FILES, OFFLINE, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
@@ -151,6 +151,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::any(Checks),
             Does::any(AsksUnlessFed).alone(),
             Does::any(Selects).with(&["--test-name-pattern"]),
+            Does::any(Tests).with(&["--test"]),
         ],
         ..PLAIN
     },
@@ -165,7 +166,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: &["perl"],
         reads: reads::PERL,
         files: Files::Script,
-        does: &[Does::any(Checks)],
+        does: &[Does::any(Checks), Does::any(Idles).with(&["-n", "-p"])],
         ..PLAIN
     },
     Program {
@@ -281,7 +282,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: &["awk", "gawk"],
         short: "vFf",
         files: Files::BehindPattern,
-        does: &[Does::any(OnlyReads)],
+        does: &[Does::any(Idles).without(&["*end*", "-f"]), Does::any(OnlyReads)],
         ..PLAIN
     },
     Program {
@@ -299,6 +300,8 @@ pub(super) const PROGRAMS: &[Program] = &[
                 "*error*",
                 "*halt*",
             ]),
+            // With `-e`, jq 1.6 ends with 0 where nothing comes in.
+            Does::any(Idles).without(&["-n", "--null-input", "-s", "--slurp"]),
             Does::any(OnlyReads),
         ],
         ..PLAIN
@@ -461,6 +464,8 @@ const PACKAGES: Program = Program {
         Does::any(Builds),
         Does::other_than(Makes, &["test", "t"]),
         Does::any(RunsWorkspace),
+        Does::on(&["test", "t"], Tests),
+        Does::on(&["run", "run-script"], Tests).with(&["test*"]),
         Does::on(&["test", "t"], Selects).with(BY_NAME),
         Does::on(&["run", "run-script"], Selects).with(BY_NAME).and(&["test*"]),
         Does::any(Selects).with(&["--if-present"]),
