@@ -494,6 +494,7 @@ fn d7_a_tool_that_failed_and_printed_nothing_is_told_where_that_passes() {
             "[[ $(jq length report.json) -ge 3 ]] && [[ $(ls docs | wc -l) -lt 9 ]]",
             "[[ $(grep -c TODO src/a.py) -eq 0 ]]",
             "test -z \"$(git status --porcelain)\" && [ -z \"$(grep -rl TODO src)\" ]",
+            "test -z \"$(cut -d ' ' -f 1 a.txt | comm -23 - <(sort b.txt))\"",
             "out=$(./lint src) && test -z \"$out\"",
             "test -n \"$(./lint src)\"",
             "x=\ntest -z \"$x\"",

@@ -134,7 +134,8 @@ fn may_fail(word: &Word) -> bool {
     let [item] = script.items.as_slice() else { return false };
     let Some(Command::Simple(first)) = item.first.commands.first() else { return false };
     let call = Call::of(&first.words);
-    let is_quiet = call.does(Trait::Prints) || call.is_of("rg") || call.is_of("git");
+    let finds = call.does(Trait::Prints) || call.does(Trait::Filters);
+    let is_quiet = finds || call.is_of("rg") || call.is_of("git");
     item.rest.is_empty() && !counts_input(&item.first) && !is_quiet
 }
 
