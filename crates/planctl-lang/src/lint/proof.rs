@@ -292,7 +292,7 @@ fn words_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
             "look at its exit code first: `out=$(…) && test -z \"$out\"`; `[` takes an empty text for no number, as `[[` does not",
         ),
         Lost::Unselected => (
-            "where there is no such test or script, none is run, and the contract passes",
+            "where it chooses no test or script, none is run, and the contract passes",
             "its exit code is 0 then",
             "say how many tests have to pass: `**min_tests:** 1`, with a report in `$PLANCTL_REPORTS`; or search the tests for the name first",
         ),

@@ -217,6 +217,46 @@ fn what_a_script_sources_and_runs_from_its_own_folder_decides_as_it_does() {
 }
 
 #[test]
+fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
+    let workspace = Files(BTreeMap::from([
+        ("package.json", r#"{"main": "./src/a.js", "exports": {"import": "./src/a.js"}}"#),
+        ("tsconfig.json", r#"{ "extends": ["./config/base.json", "@a/b"], "files": ["./src/a.js"] }"#),
+        ("config/base.json", "{\n\"extends\" :\n  \"../config/deep\"\n}"),
+        ("config/deep.json", "{}"),
+        (
+            "eslint.config.mjs",
+            "import js from 'js';\nimport rules from \"./config/rules.mjs\";\nimport './config/more.mjs'\n",
+        ),
+        ("config/rules.mjs", "export * from './all/index.js';"),
+        ("config/all/index.js", ""),
+        ("config/more.mjs", "const a = require('../src/b')"),
+        (
+            "ruff.toml",
+            "extend = 'config/ruff.toml'\nextend-exclude = ['src/a.js']\nextend_skip = ['src/a.js']",
+        ),
+        ("config/ruff.toml", ""),
+        ("app/tsconfig.json", "{ \"extends\": \"../tsconfig.json\" }"),
+        ("src/a.js", ""),
+        ("src/b.js", ""),
+    ]));
+    let of_tsc = ["config/base.json", "config/deep.json"];
+    let cases: [(&str, &[&str]); 5] = [
+        ("npx tsc --noEmit", &of_tsc),
+        ("npx tsc -p app/tsconfig.json", &["tsconfig.json", "config/base.json", "config/deep.json"]),
+        ("cd app && tsc", &["tsconfig.json", "config/base.json", "config/deep.json"]),
+        ("eslint src", &["config/rules.mjs", "config/all/index.js", "config/more.mjs", "src/b.js"]),
+        ("ruff check .", &["config/ruff.toml"]),
+    ];
+    for (script, expected) in cases {
+        let found = decided(script, &workspace);
+        expected
+            .iter()
+            .for_each(|path| assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}"));
+        assert!(!found.iter().any(|one| one == "src/a.js"), "{script}: {found:?}");
+    }
+}
+
+#[test]
 fn what_is_run_and_cannot_be_told_is_said() {
     let scripts = [
         "bash \"$(curl -s example.org/name)\"",
@@ -441,7 +481,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 60] = [
+    let cases: [(&str, &[&str]); 66] = [
         ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml", ".ignore", "app/.ignore"]),
         ("mypy app && python3 -m mypy tests/test_cart.py", &["app/deep/cart.pyi", "tests/test_cart.pyi"]),
         ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
@@ -516,6 +556,12 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ),
         ("npx jest", &["babel.config.js", ".babelrc.json", "__mocks__/axios.js"]),
         ("npx vitest run", &["vite.config.ts"]),
+        ("npx c8 --check-coverage --lines 80 jest", &["jest.config.js", ".c8rc.json"]),
+        ("npx cross-env CI=1 vitest run && npx nyc mocha", &["vite.config.ts", ".nycrc", ".mocharc.js"]),
+        ("pytest --cov=src --cov-fail-under 90", &[".coveragerc"]),
+        ("coverage run -m pytest && coverage json", &[".coveragerc", "conftest.py"]),
+        ("cargo llvm-cov --fail-under-lines 80 && cargo tarpaulin", &["build.rs", "tarpaulin.toml"]),
+        ("cargo deny check", &["deny.toml"]),
         ("pnpm vitest run && yarn eslint .", &["vite.config.ts", "app/.eslintrc.json"]),
         ("cargo +nightly fmt --check", &["src/rustfmt.toml"]),
         ("rspec", &[".rspec-local"]),

@@ -6,6 +6,7 @@ mod make;
 mod npm;
 mod python;
 mod scripts;
+mod settings;
 
 use planctl_glob::is_glob;
 
@@ -104,6 +105,7 @@ impl Follower<'_> {
         let files = values_of(rest, tool.file);
         for file in &files {
             self.run_file(file, at);
+            self.within(file.text()).iter().for_each(|path| self.settings(path));
         }
         if program == "cargo" {
             self.cargo(rest, &files);
@@ -160,6 +162,7 @@ impl Follower<'_> {
         }
         for name in tool.kept.iter().filter(|name| !name.contains(' ')) {
             self.keep(joined(&folder, name));
+            self.settings(&joined(&folder, name));
         }
         // Where the project has yet to be made, all of it is the work.
         let main: Vec<&&str> = tool.kept.iter().filter(|name| !name.contains(['*', ' '])).collect();
@@ -174,11 +177,13 @@ impl Follower<'_> {
         }
         for name in tool.fixed.iter().filter(|_| !names_its_own) {
             self.fix(joined(&folder, name));
+            self.settings(&joined(&folder, name));
         }
         for (name, folder) in
             tool.above.iter().flat_map(|name| upward(&folder).map(move |folder| (name, folder)))
         {
             self.fix(joined(folder, name));
+            self.settings(&joined(folder, name));
         }
     }
 

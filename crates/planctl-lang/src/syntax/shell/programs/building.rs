@@ -39,6 +39,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::any(Checks),
             Does::any(RunsWorkspace),
             Does::any(Tests),
+            Does::any(Selects).with(&["--lf", "--last-failed"]),
             Does::any(Tells("pytest --collect-only", "let it run the tests: without `--collect-only`"))
                 .with(&["--collect-only", "--co"]),
         ],
@@ -183,7 +184,17 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["task"], reads: reads::TASK, does: RUN, ..PLAIN },
     Program { names: &["nose2"], reads: reads::NOSE2, does: TEST, ..PLAIN },
     Program { names: &["playwright", "cypress"], reads: reads::PLAYWRIGHT, does: TEST, ..PLAIN },
-    Program { names: &["pre-commit"], reads: reads::PRE_COMMIT, does: RUN, ..PLAIN },
+    Program {
+        names: &["pre-commit"],
+        reads: reads::PRE_COMMIT,
+        does: &[
+            Does::any(RunsWorkspace),
+            Does::on(&["run"], Selects).without(&["-a", "--all-files", "--files", "--from-ref"]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["lint-staged"], does: &[Does::any(RunsWorkspace), Does::any(Selects)], ..PLAIN },
+    Program { names: &["nx"], does: &[Does::any(RunsWorkspace), Does::on(&["affected"], Selects)], ..PLAIN },
     // Readers of sources.
     Program {
         names: &["shellcheck"],

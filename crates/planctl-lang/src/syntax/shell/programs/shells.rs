@@ -108,6 +108,30 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
     Program {
+        names: &["c8", "nyc"],
+        reads: reads::C8,
+        short: "rnxo",
+        long: &[
+            "lines",
+            "branches",
+            "functions",
+            "statements",
+            "reporter",
+            "include",
+            "exclude",
+            "report-dir",
+            "src",
+        ],
+        wraps: Some(RUNS),
+        ..PLAIN
+    },
+    Program {
+        names: &["cross-env", "dotenv"],
+        short: "e",
+        wraps: Some(Wraps { takes_assignments: true, ..RUNS }),
+        ..PLAIN
+    },
+    Program {
         names: &["bundle"],
         wraps: Some(Wraps { verbs: &["exec"], ..RUNS }),
         does: &[Does::on(&["install", "update", "push"], Network), Does::on(&["install", "binstubs"], Makes)],

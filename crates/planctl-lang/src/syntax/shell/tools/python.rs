@@ -359,6 +359,11 @@ impl Follower<'_> {
         for folder in self.python_path() {
             self.protect_from_plugins(&folder);
         }
+        if let Some(folder) =
+            self.folder_here().filter(|_| rest.iter().any(|word| word.raw.starts_with("--cov")))
+        {
+            self.fix(joined(&folder, ".coveragerc"));
+        }
         let mut targets = Vec::new();
         for word in &read.positional {
             let Some(values) = self.shell.resolved(word) else {
