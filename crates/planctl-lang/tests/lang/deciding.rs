@@ -229,7 +229,7 @@ fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
         ),
         ("config/rules.mjs", "export * from './all/index.js';"),
         ("config/all/index.js", ""),
-        ("config/more.mjs", "const a = require('../src/b')"),
+        ("config/more.mjs", "const a = [...require('../src/b')]"),
         (
             "ruff.toml",
             "extend = 'config/ruff.toml'\nextend-exclude = ['src/a.js']\nextend_skip = ['src/a.js']",
@@ -473,6 +473,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("phpunit.xml.dist", ""),
         ("tsconfig.json", ""),
         ("CMakeLists.txt", ""),
+        ("compose.yml", ""),
         ("meson.build", ""),
         ("Rakefile", ""),
         ("MODULE.bazel", ""),
@@ -481,7 +482,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 66] = [
+    let cases: [(&str, &[&str]); 68] = [
         ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml", ".ignore", "app/.ignore"]),
         ("mypy app && python3 -m mypy tests/test_cart.py", &["app/deep/cart.pyi", "tests/test_cart.pyi"]),
         ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
@@ -562,6 +563,8 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("coverage run -m pytest && coverage json", &[".coveragerc", "conftest.py"]),
         ("cargo llvm-cov --fail-under-lines 80 && cargo tarpaulin", &["build.rs", "tarpaulin.toml"]),
         ("cargo deny check", &["deny.toml"]),
+        ("cargo lint && cargo +nightly xtask ci", &[".cargo/config.toml"]),
+        ("docker compose run --rm test", &["compose.override.yaml"]),
         ("pnpm vitest run && yarn eslint .", &["vite.config.ts", "app/.eslintrc.json"]),
         ("cargo +nightly fmt --check", &["src/rustfmt.toml"]),
         ("rspec", &[".rspec-local"]),

@@ -237,10 +237,12 @@ pub(super) const CARGO: &[Reads] = &[
     },
     Reads { verbs: &["deny"], fixed: &["deny.toml", ".deny.toml"], why: STRICTNESS, ..CARGO_READS },
     Reads {
-        verbs: &["build", "b", "check", "c", "run", "r", "doc"],
-        why: "a step that builds may add a dependency",
+        verbs: &["xtask"],
+        kept: &["xtask/**"],
+        why: "an alias, and what it runs, say what is checked",
         ..CARGO_READS
     },
+    Reads { why: "a step that builds may add a dependency; an alias says what is run", ..CARGO_READS },
 ];
 
 pub(super) const GO: &[Reads] = &[Reads {
@@ -485,6 +487,15 @@ pub(super) const NOSE2: &[Reads] = &[Reads {
     fixed: &["unittest.cfg", "nose2.cfg", "setup.cfg", "pyproject.toml"],
     ..TESTS
 }];
+
+pub(super) const COMPOSE: &[Reads] = &[Reads {
+    kept: &["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"],
+    fixed: &["{compose,docker-compose}.override.{yml,yaml}"],
+    file: &["-f", "--file"],
+    why: "what is run stands there",
+    ..READS
+}];
+pub(super) const DOCKER: &[Reads] = &[Reads { verbs: &["compose"], ..COMPOSE[0] }];
 
 pub(super) const BAZEL: &[Reads] = &[Reads {
     kept: &["MODULE.bazel", "WORKSPACE"],

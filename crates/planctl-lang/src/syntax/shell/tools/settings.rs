@@ -37,7 +37,7 @@ fn named_settings(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, word) in WORDS.iter().flat_map(|word| text.match_indices(word)) {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-        if text[..at].ends_with(is_part) {
+        if text[..at].ends_with(is_part) && !text[..at].ends_with("...") {
             continue;
         }
         let rest = text[at + word.len()..].trim_start_matches(['"', '\'']).trim_start();
