@@ -25,9 +25,11 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 Doubt::ThisPlan { .. } => {
                     contract.expected() == 0 && context.facts.plan_is_inside != Some(false)
                 }
-                Doubt::AnyLine(_) | Doubt::EitherVerdict { .. } | Doubt::Unset(..) | Doubt::Unasserted(_) => {
-                    true
-                }
+                Doubt::AnyLine(_)
+                | Doubt::EitherVerdict { .. }
+                | Doubt::Unset(..)
+                | Doubt::Refused { .. }
+                | Doubt::Unasserted(_) => true,
             };
             let doubts = shell::doubtful_checks(script);
             found.extend(doubts.iter().filter(is_told).map(|doubt| doubt_finding(contract, doubt)));
@@ -160,6 +162,13 @@ fn doubt_finding(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
                 .at(contract.in_plan(*span), "the plan has it here")
                 .help("name the folders that are meant, or leave the plan out: `--exclude-dir=plans`")
         }
+        Doubt::Refused { span, is_wanted } => {
+            let (code, can) = if *is_wanted { (Code::P113, "pass") } else { (Code::P104, "fail") };
+            let message = format!("the contract hardly can {can}: its pattern is refused, so nothing is found");
+            Diagnostic::new(code, message)
+                .at(contract.in_plan(*span), "a bracket of it has no end")
+                .help("write `\\(` or `\\[` for the character itself, or search for a text: `grep -F`")
+        }
         Doubt::EitherVerdict { span, good, bad } => {
             let message = "the contract hardly can fail: its search finds one verdict as well as the other";
             let label = format!("finds `{}` and `{}`", escape(good), escape(bad));
@@ -194,11 +203,24 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
 // Programs that say what they find, and end with 0 all the same.
 fn command_that_only_tells(simple: &Simple) -> Option<(&'static str, &'static str)> {
     let call = shell::calls(simple).last()?;
-    if let [_, "-c", code, ..] = call.words()
-        && (call.is_of("python") || call.is_of("python3"))
-    {
-        let is_printed = code.trim_start().starts_with("print(") && !code.contains([';', '\n']);
-        return is_printed.then_some(("print", "let Python fail where it does not hold: `assert …`"));
+    let only_prints = |code: &str, print: &str, fails: &[&str]| {
+        let last = code.trim().rsplit([';', '\n']).find(|part| !part.trim().is_empty())?;
+        let is_print = last.trim_start().starts_with(print);
+        let compares = ["==", "!=", " < ", " > ", "<=", ">="].iter().any(|sign| last.contains(sign));
+        let is_alone = last.len() == code.trim().len();
+        (is_print && (is_alone || compares) && !fails.iter().any(|word| code.contains(word))).then_some(())
+    };
+    match call.words() {
+        [_, "-c", code, ..] if call.is_of("python") || call.is_of("python3") => {
+            let help = "let Python fail where it does not hold: `assert …`";
+            return only_prints(code, "print(", &["assert", "exit", "raise"]).map(|()| ("print", help));
+        }
+        [_, "-e", code, ..] if call.is_of("node") => {
+            let help = "let Node fail where it does not hold: `require(\"assert\")(…)`";
+            let fails = ["assert", "exit", "throw"];
+            return only_prints(code, "console.log(", &fails).map(|()| ("console.log", help));
+        }
+        _ => {}
     }
     call.traits().find_map(|what| if let Trait::Tells(name, help) = what { Some((name, help)) } else { None })
 }
@@ -264,10 +286,20 @@ fn words_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
             "`-r` runs nothing on empty input",
             "leave `-r` out, or check first that there is something: `test -n \"$(…)\"`",
         ),
+        Lost::Nothing => (
+            "where the command fails, it prints nothing, and the contract passes",
+            "passes where nothing is printed",
+            "look at its exit code first: `out=$(…) && test -z \"$out\"`; `[` takes an empty text for no number, as `[[` does not",
+        ),
         Lost::Unselected => (
-            "where no test has this name, none is run, and the contract passes",
+            "where it chooses no test or script, none is run, and the contract passes",
             "its exit code is 0 then",
             "say how many tests have to pass: `**min_tests:** 1`, with a report in `$PLANCTL_REPORTS`; or search the tests for the name first",
+        ),
+        Lost::Untracked => (
+            "where the commands before make a new file, the contract passes",
+            "compares the files that git tracks, and no others",
+            "ask for all that is new or changed: `test -z \"$(git status --porcelain)\"`",
         ),
         Lost::Skipped => (
             "where this fails, the contract passes without another check",

@@ -15,6 +15,7 @@ mod limits;
 mod masked;
 mod named;
 mod needed;
+mod nothing;
 mod patterns;
 mod programs;
 mod status;

@@ -197,6 +197,8 @@ fn x_19_asserts_that_python_is_told_to_leave_out_are_found() {
     none_is(
         &[
             "python3 -c 'assert 1 == 2'",
+            "python3 -c 'import app; app.main(); print(\"ok\")'",
+            "python3 -c 'import app; assert app.x; print(app.x == 3)'",
             "python3 -B -c 'assert 1 == 2'",
             "python3 -O -c 'import sys; sys.exit(1)'",
             "python3 -O check.py",
@@ -292,6 +294,13 @@ fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
             "cargo test --features a --no-fail-fast -j 2",
             "grep -q 'fn adds' tests/all.rs && cargo test adds",
             "cargo test adds > \"$PLANCTL_REPORTS/cargo.txt\"",
+            "make gen && git diff --exit-code && test -z \"$(git status --porcelain)\"",
+            "make gen && git add -A && git diff --cached --exit-code",
+            "make gen && git diff --exit-code -- src/table.c",
+            "pytest && git diff --exit-code",
+            "git diff --quiet HEAD -- src && make && ! git diff --quiet",
+            "pre-commit run --all-files && pre-commit run -a && npx nx run-many -t test",
+            "npm test -- test/a.js && yarn build -t es5 && cargo +nightly test --all-features",
             "vitest run -t adds --reporter=junit --outputFile=\"$PLANCTL_REPORTS/vitest.xml\"",
             "go test -race ./... && python3 -m unittest tests.test_a && npx jest src/a.test.js",
             "make > /tmp/log && ! grep -q warning /tmp/log",
@@ -367,7 +376,20 @@ fn d7_failures_that_are_lost_on_some_way_are_found() {
             "cargo test -p cart --test all -- --test-threads 1 adds",
             "go test ./... -run TestAdds && test -f x",
             "timeout 60 python3 -m unittest -k adds",
+            "make gen && git diff --exit-code",
+            "python3 tools/gen.py; git diff --quiet -- src",
             "npx jest -t adds",
+            "npm test -- -t adds",
+            "npm run test:unit -- --testNamePattern=adds",
+            "yarn jest -t adds && pnpm --filter web exec tsc",
+            "pnpm vitest run -t adds",
+            "cargo +nightly test adds",
+            "npx vitest run --passWithNoTests",
+            "npx jest --onlyChanged && npx vitest run --changed",
+            "pre-commit run && npx lint-staged",
+            "npx nx affected -t test",
+            "pytest --lf",
+            "npm run check --if-present",
             "npx mocha --grep=adds test/a.js",
             "node --test --test-name-pattern=adds tests",
             "set -o pipefail; if ./app | sort | grep -q old; then exit 1; fi",
@@ -418,6 +440,8 @@ fn d7_programs_that_succeed_whatever_they_say_prove_nothing() {
             "make -n",
             "pytest --collect-only",
             "python3 -c 'print(1 == 2)'",
+            "python3 -c 'import app; print(app.add(1, 2) == 3)'",
+            "node -e 'console.log(require(\"./app\").add(1, 2) === 3)'",
             "grep -q 'z*' f",
             "grep -q '^[a-z]*' f",
         ],
@@ -432,6 +456,8 @@ fn d7_programs_that_succeed_whatever_they_say_prove_nothing() {
             "git diff --quiet",
             "make",
             "python3 -c 'assert 1 == 2'",
+            "python3 -c 'import app; app.main(); print(\"ok\")'",
+            "python3 -c 'import app; assert app.x; print(app.x == 3)'",
             "test -f x && git diff",
             "x=$(grep -c . f); [ \"$x\" -eq 3 ]",
             "grep -q 'z*y' f",
@@ -439,6 +465,101 @@ fn d7_programs_that_succeed_whatever_they_say_prove_nothing() {
         ],
         P104,
     );
+}
+
+#[test]
+fn d7_a_tool_that_failed_and_printed_nothing_is_told_where_that_passes() {
+    all_are(
+        &[
+            "[[ $(jq '.errors | length' report.json) -eq 0 ]]",
+            "n=$(jq '.errors | length' report.json)\n(( n == 0 ))",
+            "n=$(psql -tAc 'select count(*) from t')\n[[ \"$n\" -lt 1 ]]",
+            "[[ 100000 -gt $(wc -c < dist/app.js) ]]",
+            "if [[ $(stat -c %s dist/app.js) -gt 100 ]]; then exit 1; fi",
+            "test -z \"$(gofmt -l .)\"",
+            "[ -z \"$(npx prettier -l src | sort)\" ]",
+            "out=$(./lint src)\ntest -z \"$out\"",
+            "[[ -z $(jq -r '.[] | select(.ok | not)' results.json) ]]",
+            "./list | while read -r f; do test -f \"$f\" || exit 1; done",
+            "for f in $(python3 list.py); do test -f \"$f\" || exit 1; done",
+            "python3 bench.py | awk '/p95/ { exit !($2 < 200) }'",
+            "grep p95 bench.txt | awk '{ if ($2 > 200) exit 1 }'",
+            "curl -fsS http://localhost:8080/health | jq -e '.status == \"ok\"'",
+            "cat results.json | jq -e .ok",
+            "./bench | perl -ne 'exit 1 if /slow/'",
+        ],
+        P110,
+    );
+    none_is(
+        &[
+            "n=$(jq '.errors | length' report.json) && [[ $n -eq 0 ]]",
+            "set -e\nn=$(jq '.errors | length' report.json)\n[[ $n -eq 0 ]]",
+            "n=$(jq '.errors | length' report.json) || exit 1\n[[ $n -eq 0 ]]",
+            "[ \"$(jq '.errors | length' report.json)\" -eq 0 ]",
+            "[[ $(jq length report.json) -ge 3 ]] && [[ $(ls docs | wc -l) -lt 9 ]]",
+            "[[ $(grep -c TODO src/a.py) -eq 0 ]]",
+            "test -z \"$(git status --porcelain)\" && [ -z \"$(grep -rl TODO src)\" ]",
+            "test -z \"$(cut -d ' ' -f 1 a.txt | comm -23 - <(sort b.txt))\"",
+            "out=$(./lint src) && test -z \"$out\"",
+            "test -n \"$(./lint src)\"",
+            "x=\ntest -z \"$x\"",
+            "git ls-files '*.md' | while read -r f; do grep -q x \"$f\" || exit 1; done",
+            "python3 bench.py | awk '/p95/ { ok = $2 < 200 } END { exit !ok }'",
+            "awk '/p95/ { if ($2 > 200) exit 1 }' bench.txt && echo '{}' | jq -e .a",
+            "test -f list.md && grep -c '^-' list.md | awk '{ exit ($1 > 0 ? 0 : 1) }'",
+            "set -o pipefail; curl -fsS http://localhost:8080/health | jq -e .ok",
+            "./app --json | jq -se 'length > 0' && jq -e .ok results.json",
+        ],
+        P110,
+    );
+}
+
+#[test]
+fn d7_one_test_that_passed_does_not_say_that_none_failed() {
+    all_are(
+        &[
+            "pytest -q | grep -q passed",
+            "pytest 2>&1 | grep -qE '[0-9]+ passed'",
+            "cargo test 2>&1 | grep -q 'test result: ok'",
+            "npm test 2>&1 | grep passing",
+            "npx jest 2>&1 | grep -q 'Tests:.*passed'",
+            "make test | grep -q '0 failed'",
+            "python3 -m unittest 2>&1 | grep -q OK",
+        ],
+        P110,
+    );
+    none_is(
+        &[
+            "cargo test 2>&1 | grep -q 'test cart::adds ... ok'",
+            "go test -v ./... | grep -q -- '--- PASS: TestAdds'",
+            "make build | grep -q done && cargo run | grep -q ok",
+            "set -o pipefail; pytest -q | grep -q passed",
+            "pytest > /tmp/log && grep -q passed /tmp/log",
+            "npx jest --json --outputFile=\"$TMPDIR/j.json\"; jq -e '.numPassedTests > 5' \"$TMPDIR/j.json\"",
+        ],
+        P110,
+    );
+}
+
+#[test]
+fn d7_a_pattern_that_grep_refuses_finds_nothing() {
+    let refused =
+        ["! grep -rE 'console.log(' src", "! grep -q '[a' f", "! rg -q 'print(' src", "! egrep -q 'a|(b' f"];
+    all_are(&refused, P104);
+    all_are(&["grep -qE 'print(' f", "grep -q 'a\\(b' f", "grep -q '[^]a' f && test -f x"], P113);
+    let fine = [
+        "! grep -q 'print(' f",
+        "grep -qF '[a' f",
+        "grep -qE '\\(a[(]' f",
+        "grep -qE 'a)' f",
+        "grep -q '[]a]' f",
+        "grep -q '[[:digit:](]' f",
+        "grep -qP '\\Q(\\E' f",
+        "grep -qE \"$x(\" f",
+    ];
+    for code in [P104, P113] {
+        none_is(&fine, code);
+    }
 }
 
 #[test]

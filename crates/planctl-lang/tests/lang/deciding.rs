@@ -122,7 +122,7 @@ fn a_contract_protects_its_script_in_whatever_form_it_names_it() {
 }
 
 #[test]
-fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
+fn what_a_script_sources_and_runs_from_its_own_folder_decides_as_it_does() {
     let here = "#!/usr/bin/env bash\nhere=$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\n. \"$here/lib.sh\"\n";
     let workspace = Files(BTreeMap::from([
         ("ci/check.sh", ". ./ci/lib.sh\nsource ci/lib/helpers.sh\n. /etc/profile\n"),
@@ -136,19 +136,49 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
             "tests/lib.sh",
             ". src/greet.sh\nmain() { . \"$(dirname \"$0\")/main.sh\"; }\nmain\nbash tests/deep/all.sh\n",
         ),
-        ("tests/deep/all.sh", "source tests/deep/own.sh && make test\n"),
+        ("tests/deep/all.sh", "source tests/deep/own.sh && make -f tests/rules.mk\n"),
+        ("bin/selftest", ""),
+        ("tests/main.sh", ""),
+        ("tests/deep/own.sh", ""),
+        ("tests/rules.mk", "all:\n\tbash bin/selftest\n"),
+        (
+            "scripts/ci.sh",
+            "#!/bin/bash\ncd \"$(dirname \"$0\")/..\" || exit 1\n./scripts/lint.sh\nnode \"$PWD/scripts/check.mjs\" && python3 scripts/c.py\n\
+             for t in scripts/cases/*.sh; do bash \"$t\"; done\n[ \"$(bash scripts/slug.sh A)\" = a ] && bash bin/app --selftest\n",
+        ),
+        ("scripts/lint.sh", "pytest tests && bash scripts/lib/deep.sh && bash \"$NOBODY\"\n"),
         ("src/greet.sh", ""),
         ("ci/check.py", ". ci/lib.sh"),
         ("Makefile", "check:\n\tbash tests/check\n"),
     ]));
-    let of_tests = ["tests/check", "tests/lib.sh", "tests/main.sh", "tests/deep/own.sh"];
+    let of_tests = [
+        "tests/check",
+        "tests/lib.sh",
+        "tests/main.sh",
+        "tests/deep/all.sh",
+        "tests/deep/own.sh",
+        "tests/rules.mk",
+        "bin/selftest",
+        "GNUmakefile",
+        "Makefile",
+        "makefile",
+    ];
     let of_ci = ["ci/check.sh", "ci/lib.sh", "ci/lib/helpers.sh", "ci/lib/more.sh"];
     let cases: [(&str, &[&str]); 8] = [
         ("bash ci/check.sh", &of_ci),
         (". ci/check.sh", &of_ci),
         ("bash test.sh", &["test.sh"]),
         ("tests/check", &of_tests),
-        ("cd tests && ./check", &["tests/check", "tests/lib.sh", "tests/main.sh", "tests/src/greet.sh"]),
+        (
+            "cd tests && ./check",
+            &[
+                "tests/check",
+                "tests/lib.sh",
+                "tests/main.sh",
+                "tests/src/greet.sh",
+                "tests/tests/deep/all.sh",
+            ],
+        ),
         ("test \"$(tests/check)\" = ok", &["tests/check"]),
         ("bash ci/check.sh > check.log; bash -n tests/check", &of_ci),
         (
@@ -161,7 +191,10 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
                 "tests/check",
                 "tests/lib.sh",
                 "tests/main.sh",
+                "tests/deep/all.sh",
                 "tests/deep/own.sh",
+                "tests/rules.mk",
+                "bin/selftest",
             ],
         ),
     ];
@@ -172,7 +205,55 @@ fn what_a_script_sources_from_its_own_folder_decides_as_it_does() {
         expected.sort();
         assert_eq!(found, expected, "{script}");
     }
+    let found = deciding("scripts/ci.sh", &workspace);
+    assert!(found.untold.is_empty(), "{found:?}");
+    let paths: Vec<&str> = found.paths_and_patterns().filter(|path| !path.contains("{")).collect();
+    let of_pytest = ["tests/**/test_*.py", "pytest.ini", "tests/conftest.py"];
+    let own =
+        ["scripts/lint.sh", "scripts/check.mjs", "scripts/c.py", "scripts/cases/*.sh", "scripts/lib/deep.sh"];
+    own.iter().chain(&of_pytest).for_each(|path| assert!(paths.contains(path), "{path}: {paths:?}"));
+    ["scripts/slug.sh", "bin/app"].iter().for_each(|path| assert!(!paths.contains(path), "{path}"));
     assert!(!decided("python3 ci/check.py", &workspace).contains(&"ci/lib.sh".to_owned()));
+}
+
+#[test]
+fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
+    let workspace = Files(BTreeMap::from([
+        ("package.json", r#"{"main": "./src/a.js", "exports": {"import": "./src/a.js"}}"#),
+        ("tsconfig.json", r#"{ "extends": ["./config/base.json", "@a/b"], "files": ["./src/a.js"] }"#),
+        ("config/base.json", "{\n\"extends\" :\n  \"../config/deep\"\n}"),
+        ("config/deep.json", "{}"),
+        (
+            "eslint.config.mjs",
+            "import js from 'js';\nimport rules from \"./config/rules.mjs\";\nimport './config/more.mjs'\n",
+        ),
+        ("config/rules.mjs", "export * from './all/index.js';"),
+        ("config/all/index.js", ""),
+        ("config/more.mjs", "const a = [...require('../src/b')]"),
+        (
+            "ruff.toml",
+            "extend = 'config/ruff.toml'\nextend-exclude = ['src/a.js']\nextend_skip = ['src/a.js']",
+        ),
+        ("config/ruff.toml", ""),
+        ("app/tsconfig.json", "{ \"extends\": \"../tsconfig.json\" }"),
+        ("src/a.js", ""),
+        ("src/b.js", ""),
+    ]));
+    let of_tsc = ["config/base.json", "config/deep.json"];
+    let cases: [(&str, &[&str]); 5] = [
+        ("npx tsc --noEmit", &of_tsc),
+        ("npx tsc -p app/tsconfig.json", &["tsconfig.json", "config/base.json", "config/deep.json"]),
+        ("cd app && tsc", &["tsconfig.json", "config/base.json", "config/deep.json"]),
+        ("eslint src", &["config/rules.mjs", "config/all/index.js", "config/more.mjs", "src/b.js"]),
+        ("ruff check .", &["config/ruff.toml"]),
+    ];
+    for (script, expected) in cases {
+        let found = decided(script, &workspace);
+        expected
+            .iter()
+            .for_each(|path| assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}"));
+        assert!(!found.iter().any(|one| one == "src/a.js"), "{script}: {found:?}");
+    }
 }
 
 #[test]
@@ -392,6 +473,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("phpunit.xml.dist", ""),
         ("tsconfig.json", ""),
         ("CMakeLists.txt", ""),
+        ("compose.yml", ""),
         ("meson.build", ""),
         ("Rakefile", ""),
         ("MODULE.bazel", ""),
@@ -400,7 +482,7 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ("app/main.rs", "x"),
         ("tests/test_cart.py", ""),
     ]));
-    let cases: [(&str, &[&str]); 58] = [
+    let cases: [(&str, &[&str]); 68] = [
         ("ruff check .", &["app/deep/ruff.toml", "app/pyproject.toml", ".ignore", "app/.ignore"]),
         ("mypy app && python3 -m mypy tests/test_cart.py", &["app/deep/cart.pyi", "tests/test_cart.pyi"]),
         ("cd app && ruff format --check", &["app/deep/.ruff.toml"]),
@@ -475,6 +557,16 @@ fn a_new_file_that_a_tool_would_load_before_the_projects_own_is_a_change() {
         ),
         ("npx jest", &["babel.config.js", ".babelrc.json", "__mocks__/axios.js"]),
         ("npx vitest run", &["vite.config.ts"]),
+        ("npx c8 --check-coverage --lines 80 jest", &["jest.config.js", ".c8rc.json"]),
+        ("npx cross-env CI=1 vitest run && npx nyc mocha", &["vite.config.ts", ".nycrc", ".mocharc.js"]),
+        ("pytest --cov=src --cov-fail-under 90", &[".coveragerc"]),
+        ("coverage run -m pytest && coverage json", &[".coveragerc", "conftest.py"]),
+        ("cargo llvm-cov --fail-under-lines 80 && cargo tarpaulin", &["build.rs", "tarpaulin.toml"]),
+        ("cargo deny check", &["deny.toml"]),
+        ("cargo lint && cargo +nightly xtask ci", &[".cargo/config.toml"]),
+        ("docker compose run --rm test", &["compose.override.yaml"]),
+        ("pnpm vitest run && yarn eslint .", &["vite.config.ts", "app/.eslintrc.json"]),
+        ("cargo +nightly fmt --check", &["src/rustfmt.toml"]),
         ("rspec", &[".rspec-local"]),
         ("prove -l t/a.t", &[".proverc", "lib/Test/More.pm"]),
         ("shellspec spec/a.sh && busted spec/a.lua", &[".shellspec", ".busted"]),

@@ -79,11 +79,16 @@ impl Test {
 // `$(grep -c x f)`: a count is text, be it 0.
 fn always_prints(word: &Word) -> bool {
     let ([Part::Output(_)], [script]) = (word.parts.as_slice(), word.nested.as_slice()) else { return false };
-    last_simple(script).is_some_and(|simple| match simple.name() {
+    last_simple(script).is_some_and(prints_count)
+}
+
+/// Says whether a command prints a number, be it 0.
+pub(super) fn prints_count(simple: &Simple) -> bool {
+    match simple.name() {
         Some("wc") => true,
         Some("grep") => super::arguments(&simple.words).has('c', "count"),
         Some(_) | None => false,
-    })
+    }
 }
 
 fn compare(left: &str, operator: &str, right: &str) -> Option<bool> {

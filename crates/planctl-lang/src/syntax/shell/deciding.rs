@@ -94,7 +94,6 @@ impl Follower<'_> {
         let (copies, fixed) = deciding.fixed.into_iter().partition(|path| !is_glob(path) && is_copied(path));
         deciding.fixed = fixed;
         deciding.kept.extend::<BTreeSet<String>>(copies);
-        deciding.kept.append(&mut self.sourced);
         deciding.kept.retain(|path| !deciding.fixed.contains(path));
         deciding
     }

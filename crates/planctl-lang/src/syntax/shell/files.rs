@@ -247,19 +247,12 @@ impl Follower<'_> {
     }
 
     pub(super) fn add(&mut self, word: &Word, how: Use, is_certain: bool) {
-        for value in self.shell.resolved(word).unwrap_or_default() {
-            let feeds = self.feeds_program && is_certain && how == Use::Reads;
-            if feeds {
-                self.decides_by(
-                    &value.text,
-                    value.is_pattern,
-                    value.span,
-                    At { wanted: true, decides: true },
-                );
-            }
-            if !value.is_pattern {
-                self.add_path(&value.text, value.span, how, is_certain);
-            }
+        let values = self.shell.resolved(word);
+        if self.feeds_program && is_certain && how == Use::Reads && values.is_some() {
+            self.run_code(word, At { wanted: true, decides: true });
+        }
+        for value in values.into_iter().flatten().filter(|value| !value.is_pattern) {
+            self.add_path(&value.text, value.span, how, is_certain);
         }
         if self.feeds_program && is_certain && self.shell.resolved(word).is_none() && word.nested.is_empty() {
             self.deciding.untold(word.span);

@@ -44,9 +44,7 @@ pub(super) struct Follower<'a> {
     /// Where copies and links of files are put: a file there, or below, may be one of them.
     pub(super) copied: BTreeSet<String>,
     pub(super) depth: usize,
-    /// The files that scripts which are run source from their own folders.
-    pub(super) sourced: BTreeSet<String>,
-    /// The scripts that were read for that.
+    /// The scripts that were read for what they run.
     pub(super) scripts_read: BTreeSet<String>,
     /// The folder of the script that is being read.
     pub(super) script_folder: Option<String>,
@@ -67,7 +65,6 @@ impl<'a> Follower<'a> {
             has_built: false,
             copied: BTreeSet::new(),
             depth: 0,
-            sourced: BTreeSet::new(),
             scripts_read: BTreeSet::new(),
             script_folder: None,
             functions: BTreeMap::new(),
@@ -412,7 +409,7 @@ impl<'a> Follower<'a> {
             {
                 self.deciding.untold(words[0].span);
             } else {
-                self.run_file(&words[0], at);
+                self.run_code(&words[0], at);
             }
             words[1..].iter().for_each(|word| self.add(word, super::Use::Reads, false));
             return;
@@ -420,7 +417,7 @@ impl<'a> Follower<'a> {
         for value in values {
             let mut inner = vec![value.to_word()];
             if value.is_pattern {
-                self.run_file(&inner[0], at);
+                self.run_code(&inner[0], at);
                 continue;
             }
             inner.extend(words[1..].iter().cloned());
@@ -561,11 +558,13 @@ impl<'a> Follower<'a> {
         // The places of its words are none of the contract's.
         let found = std::mem::take(&mut self.found);
         let untold = std::mem::take(&mut self.deciding.untold);
+        let script_folder = self.script_folder.take();
         self.scoped(|inner| {
             inner.shell.folder = Some(folder.to_owned());
             inner.shell.arguments = None;
             inner.script(&script, At { wanted: true, decides: true });
         });
+        self.script_folder = script_folder;
         self.deciding.untold = untold;
         self.found = found;
         self.depth -= 1;

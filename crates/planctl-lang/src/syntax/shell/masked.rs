@@ -40,8 +40,12 @@ pub(crate) enum Lost {
     Unread(String),
     /// `xargs -r` runs nothing where no name comes in.
     Empty,
+    /// It prints nothing, which passes.
+    Nothing,
     /// No test has the name by which tests are chosen.
     Unselected,
+    /// A file that was made is new, and only those that git tracks are compared.
+    Untracked,
     /// The script ends as expected without another check.
     Skipped,
     /// Code that is run may take the rest of what the shell reads: its list, or its script.
@@ -60,8 +64,10 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     let mut found = walk.found;
     found.extend(skipped.into_iter().map(|span| Masked { span, how: Lost::Skipped }));
     found.extend(super::led::led(script));
+    found.extend(super::nothing::passing(script, judge.errexit));
     found.extend(unfound(script).into_iter().map(|span| Masked { span, how: Lost::Unfound }));
     found.extend(unselected(script).into_iter().map(|span| Masked { span, how: Lost::Unselected }));
+    found.extend(untracked(script).into_iter().map(|span| Masked { span, how: Lost::Untracked }));
     found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
 }
@@ -181,7 +187,11 @@ impl<'a> Walk<'a, '_> {
     fn is_read_later(&self, item: &Item) -> bool {
         let [Command::Simple(simple)] = last_of(item).commands.as_slice() else { return false };
         let written = simple.redirects.iter().filter(|redirect| redirect.writes && !redirect.is_document);
-        let targets: Vec<&str> = written.map(|redirect| redirect.target.text()).collect();
+        let mut targets: Vec<&str> = written.map(|redirect| redirect.target.text()).collect();
+        // `--outputFile="$TMPDIR/a.json"`: where it fails, no earlier one is there.
+        let values = simple.words.iter().filter_map(|word| word.raw.rsplit('=').next());
+        let values = values.map(|value| value.trim_matches('"'));
+        targets.extend(values.filter(|value| value.starts_with("$TMPDIR/")));
         self.words.iter().any(|word| {
             word.span.start >= item.span.end && targets.iter().any(|target| word.raw.contains(target))
         })
@@ -397,20 +407,19 @@ pub(super) fn looks_at(pipeline: &Pipeline) -> bool {
     words(&one).iter().any(|word| word.raw.contains("$?") || word.raw.contains("PIPESTATUS"))
 }
 
-// The last part of the pipe succeeds on any input, or on some other input.
+// The last part of the pipe succeeds on any input, or on that of a command that failed.
 fn loses_status(pipeline: &Pipeline) -> bool {
-    let [before @ .., last] = pipeline.commands.as_slice() else { return false };
-    let Command::Simple(last) = last else { return false };
-    let swallows = has_trait(last, Trait::Filters);
-    let prints_only =
-        |command: &Command| command.as_simple().is_some_and(|simple| has_trait(simple, Trait::Prints));
-    let first = before.first();
-    let is_filter = last.name() == Some("grep");
-    swallows
-        && first.is_some_and(|first| {
-            let is_text = first.as_simple().is_some_and(|simple| has_trait(simple, Trait::PrintsText));
-            !(is_text || is_filter && prints_only(first))
-        })
+    let [first, .., Command::Simple(last)] = pipeline.commands.as_slice() else { return false };
+    let does = |what: Trait| first.as_simple().is_some_and(|simple| has_trait(simple, what));
+    let counts = first.as_simple().is_some_and(super::condition::prints_count);
+    let is_text = does(Trait::PrintsText) || last.name() == Some("grep") && does(Trait::Prints);
+    let tests = || {
+        let first = first.as_simple();
+        first.is_some_and(|simple| super::calls(simple).any(|call| call.does(Trait::Tests)))
+    };
+    has_trait(last, Trait::Filters) && !is_text
+        || has_trait(last, Trait::Idles) && !does(Trait::Says) && !counts
+        || super::patterns::asks_for_verdict(last) && tests()
 }
 
 // `find … -exec grep -q x {} \;`: a command that makes or removes something is not run for its status.
@@ -467,6 +476,29 @@ fn unselected(script: &Script) -> Vec<Span> {
         }
     });
     found.retain(|_| !is_looked_at);
+    found
+}
+
+// `make gen && git diff --exit-code`, where nothing asks for files that git does not track.
+fn untracked(script: &Script) -> Vec<Span> {
+    let (mut found, mut makes, mut asks) = (Vec::new(), false, false);
+    super::walk::each_with_expectation(script, true, &mut |command, is_wanted| {
+        let Command::Simple(simple) = command else { return };
+        for words in super::all_commands(&simple.words) {
+            let call = Call::of(words);
+            let has = |options: &[&str]| call.words().iter().any(|word| options.contains(word));
+            if !call.is_of("git") {
+                makes |= call.does(Trait::Makes) || super::is_run_by_path(words);
+            } else if call.verb() != "diff" {
+                asks |= matches!(call.verb(), "add" | "status" | "ls-files");
+            } else if makes && is_wanted && has(&["--exit-code", "--quiet"]) {
+                // Paths of files, not of folders, are those that are known.
+                let is_of_files = call.words().last().is_some_and(|last| last.contains('.') && has(&["--"]));
+                found.extend(Some(simple.span).filter(|_| !is_of_files && !has(&["--no-index"])));
+            }
+        }
+    });
+    found.retain(|_| !asks);
     found
 }
 

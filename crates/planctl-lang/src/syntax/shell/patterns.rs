@@ -27,6 +27,13 @@ pub(crate) enum Doubt {
     },
     /// It asks whether a variable is empty that nothing sets.
     Unset(Span, String),
+    /// Its pattern is none, so that nothing is searched.
+    Refused {
+        /// The pattern.
+        span: Span,
+        /// Says that the script goes well where something is found.
+        is_wanted: bool,
+    },
     /// It asserts, in a python that leaves each `assert` out; with the option or the variable that says so.
     Unasserted(Span),
     /// It goes through all files of the workspace, and the plan is one that has its pattern.
@@ -50,6 +57,7 @@ pub(crate) fn doubtful_checks(script: &Script) -> Vec<Doubt> {
                 let Some(search) = Search::of(words) else { continue };
                 patterns.extend(search.patterns.iter().map(|word| (word.text().to_owned(), word.span)));
                 found.extend(search.doubt().filter(|_| is_wanted));
+                found.extend(search.refused().map(|span| Doubt::Refused { span, is_wanted }));
                 let span = search.everywhere().filter(|_| !goes_elsewhere);
                 found.extend(span.map(|span| Doubt::ThisPlan { span, is_wanted }));
             }
@@ -68,7 +76,11 @@ pub(crate) fn doubtful_checks(script: &Script) -> Vec<Doubt> {
     each_list(script, &mut |list| found.extend(list.items.iter().filter_map(doubtful_alternatives)));
     // Where another search decides between the two, the first only looks at the form.
     found.retain(|doubt| match doubt {
-        Doubt::AnyLine(_) | Doubt::Unset(..) | Doubt::Unasserted(_) | Doubt::ThisPlan { .. } => true,
+        Doubt::AnyLine(_)
+        | Doubt::Unset(..)
+        | Doubt::Refused { .. }
+        | Doubt::Unasserted(_)
+        | Doubt::ThisPlan { .. } => true,
         Doubt::EitherVerdict { span, .. } => !patterns.iter().any(|(pattern, other)| {
             !inside(*other, *span) && matches!(side(pattern), Some((Side::Good | Side::Bad, _)))
         }),
@@ -112,6 +124,8 @@ struct Search<'a> {
     is_fixed: bool,
     /// Says that `|` divides alternatives, where `\|` does not.
     is_extended: bool,
+    /// Says that it is read as Perl does.
+    is_perl: bool,
     is_inverted: bool,
     /// Says that it prints how many lines it found, for something else to look at.
     is_count: bool,
@@ -137,6 +151,7 @@ impl<'a> Search<'a> {
             patterns,
             is_fixed: name == "fgrep" || has('F', "fixed-strings"),
             is_extended: !name.starts_with("grep") || has('E', "extended-regexp") || has('P', "perl-regexp"),
+            is_perl: has('P', "perl-regexp") || has('P', "pcre2"),
             is_inverted: has('v', "invert-match") || has('L', "files-without-match"),
             is_count: has('c', "count"),
             is_everywhere: is_everywhere(name, &read, positional.clone()),
@@ -150,6 +165,14 @@ impl<'a> Search<'a> {
         let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/' | ':' | ',' | '=');
         let text = pattern.literal.as_deref().filter(|text| !text.is_empty() && text.chars().all(is_plain));
         text.filter(|_| self.is_everywhere && !self.is_inverted).map(|_| pattern.span)
+    }
+
+    /// Returns a pattern of which grep says that a bracket is missing.
+    fn refused(&self) -> Option<Span> {
+        let is_open =
+            |word: &&&Word| word.literal.as_deref().is_some_and(|text| is_unclosed(text, self.is_extended));
+        let is_read = !self.is_fixed && !self.is_perl;
+        self.patterns.iter().find(is_open).filter(|_| is_read).map(|word| word.span)
     }
 
     fn doubt(&self) -> Option<Doubt> {
@@ -245,6 +268,57 @@ fn calls_any(script: &Script, names: &[&str]) -> bool {
         calls |= simple.name().is_some_and(|name| names.contains(&name))
     });
     calls
+}
+
+/// Says whether a search is for words that say of tests that they passed.
+pub(super) fn asks_for_verdict(simple: &Simple) -> bool {
+    let words = wrapped_commands(&simple.words);
+    let Some(search) = words.last().and_then(|words| Search::of(words)) else { return false };
+    let is_of_verdict = |word: &str| {
+        let word = word.to_lowercase();
+        let word = word.as_str();
+        GOOD.contains(&word) || BAD.contains(&word) || matches!(word, "test" | "tests" | "result")
+    };
+    let is_verdict = |text: &str| {
+        let mut words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+        matches!(side(text), Some((Side::Good, _))) && words.all(is_of_verdict)
+    };
+    !search.is_inverted && search.patterns.iter().any(|word| is_verdict(word.text()))
+}
+
+// Says whether a set or a group of a regular expression has no end.
+fn is_unclosed(pattern: &str, is_extended: bool) -> bool {
+    let (mut open, mut rest) = (0_usize, pattern.chars().peekable());
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match rest.next() {
+                Some('(') if !is_extended => open += 1,
+                Some(')') if !is_extended => open = open.saturating_sub(1),
+                Some(_) => {}
+                None => return true,
+            },
+            '(' if is_extended => open += 1,
+            ')' if is_extended => open = open.saturating_sub(1),
+            '[' => {
+                rest.next_if_eq(&'^');
+                let mut last = rest.next();
+                // `[:digit:]` is a part of it.
+                let mut is_class = last == Some('[') && matches!(rest.peek(), Some(':' | '.' | '='));
+                loop {
+                    let Some(next) = rest.next() else { return true };
+                    match next {
+                        ']' if is_class => is_class = !matches!(last, Some(':' | '.' | '=')),
+                        ']' => break,
+                        ':' | '.' | '=' if last == Some('[') => is_class = true,
+                        _ => {}
+                    }
+                    last = Some(next);
+                }
+            }
+            _ => {}
+        }
+    }
+    open > 0
 }
 
 fn matches_all(pattern: &str) -> bool {

@@ -4,6 +4,7 @@ mod building;
 mod machines;
 mod reads;
 mod shells;
+mod starting;
 mod table;
 
 use std::collections::HashMap;
@@ -11,6 +12,8 @@ use std::sync::LazyLock;
 
 use super::{Arguments, Simple, Use, Word};
 pub use reads::Reads;
+pub(super) use starting::started_by_runner;
+pub(crate) use starting::{all_commands, wrapped_commands};
 use table::PROGRAMS;
 
 /// A program, or several of one kind.
@@ -63,6 +66,8 @@ struct Wraps {
     takes_assignments: bool,
     /// Says that it looks the other up in places of its own, not on the PATH.
     has_own_path: bool,
+    /// Says that the name of the other may stand in the place of a verb.
+    takes_names: bool,
 }
 
 /// Something that calls of a program bring about.
@@ -86,7 +91,7 @@ pub(crate) enum Trait {
     System,
     /// They end with 0 whatever they find: their name, and what says it by its exit code.
     Tells(&'static str, &'static str),
-    /// They run tests by a name, and end with 0 where none has it.
+    /// They run tests by a name, or a script, and end with 0 where there is none.
     Selects,
     /// They end with 0.
     Succeeds,
@@ -98,6 +103,8 @@ pub(crate) enum Trait {
     Shows,
     /// They end with 0 on any input, or on some other one.
     Filters,
+    /// They end with 0 where nothing comes in, and else as what comes in says.
+    Idles,
     /// They say something, or nothing, and end with 0.
     Says,
     /// They print what is there.
@@ -114,6 +121,8 @@ pub(crate) enum Trait {
     Makes,
     /// They run tests or recipes of the workspace.
     RunsWorkspace,
+    /// They run tests, and fail where one of them does.
+    Tests,
 }
 
 /// Calls of a program, by their words, and what they bring about.
@@ -289,7 +298,8 @@ pub(crate) fn is_here(word: &str) -> bool {
 fn verb_at(words: &[&str], known: Option<&Program>) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
-        if !word.starts_with('-') {
+        // `cargo +nightly test`
+        if !word.starts_with(['-', '+']) {
             return Some(at);
         }
         at += 1 + usize::from(known.is_some_and(|known| known.takes_next(word)));
@@ -366,10 +376,9 @@ impl Program {
     /// Returns the files that a call of a program reads by itself, by the first of its words that is no option and no value of one.
     pub(super) fn reads(name: &str, rest: &[Word]) -> Option<&'static Reads> {
         let known = Program::named(name)?;
-        let words: Vec<&str> = rest.iter().map(Word::text).collect();
-        let mut texts = known.read(rest).positional.into_iter().map(Word::text);
-        let verb = texts.find(|text| !text.starts_with('+')).unwrap_or_default();
-        known.reads.iter().find(|reads| reads.fit(verb, &words))
+        let words: Vec<&str> = std::iter::once(name).chain(rest.iter().map(Word::text)).collect();
+        let verb = verb_at(&words, Some(known)).map_or("", |at| words[at]);
+        known.reads.iter().find(|reads| reads.fit(verb, &words[1..]))
     }
 
     /// Reads the words behind its name.
@@ -412,107 +421,12 @@ pub(crate) fn arguments(words: &[Word]) -> Arguments<'_> {
     }
 }
 
-/// Returns the command, and, behind programs like `sudo`, `timeout`, `xargs` and `find -exec`, each that they start from the
-/// PATH.
-pub(crate) fn wrapped_commands(words: &[Word]) -> Vec<&[Word]> {
-    started(words, false)
-}
-
-/// Returns the command, and each that it starts, also in the way of `uv run`, `npx` and `python -m`.
-pub(crate) fn all_commands(words: &[Word]) -> Vec<&[Word]> {
-    started(words, true)
-}
-
-fn started(words: &[Word], from_anywhere: bool) -> Vec<&[Word]> {
-    let mut found: Vec<&[Word]> = Vec::new();
-    let mut words = words;
-    while let Some(name) = words.first().and_then(|word| word.literal.as_deref()) {
-        found.push(words);
-        if name == "find" {
-            found.extend(started_by_find(words));
-            break;
-        }
-        match started_by(words) {
-            Some((inner, has_own_path)) if from_anywhere || !has_own_path => words = inner,
-            Some(_) | None => break,
-        }
-    }
-    found
-}
-
-/// Returns the command that `uv run`, `bundle exec` and the like start in places of their own.
-pub(super) fn started_by_runner(words: &[Word]) -> Option<&[Word]> {
-    started_by(words).and_then(|(inner, has_own_path)| has_own_path.then_some(inner))
-}
-
-// One level is enough: nobody nests them deeper.
-fn started_by_find(words: &[Word]) -> impl Iterator<Item = &[Word]> {
-    let starts = |word: &Word| matches!(word.raw.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-    let places = (0..words.len()).filter(move |at| starts(&words[*at]));
-    let inner = places.map(|at| {
-        let rest = &words[at + 1..];
-        let end = rest.iter().position(|word| matches!(word.text(), ";" | "+")).unwrap_or(rest.len());
-        &rest[..end]
-    });
-    inner.filter(|inner| !inner.is_empty())
-}
-
-// Returns what a wrapper starts, and whether it looks that up in places of its own.
-fn started_by(words: &[Word]) -> Option<(&[Word], bool)> {
-    let (name, rest) = words.split_first()?;
-    let known = Program::named(name.literal.as_deref()?)?;
-    let wraps = known.wraps?;
-    let asks = |word: &Word| matches!(word.raw.as_str(), "-v" | "-V");
-    if name.raw == "command" && rest.first().is_some_and(asks) {
-        return None;
-    }
-    let texts: Vec<&str> = words.iter().map(Word::text).collect();
-    let own = match wraps.verbs {
-        [] => rest,
-        verbs => {
-            let at = verb_at(&texts, Some(known)).filter(|at| verbs.contains(&texts[*at]))?;
-            &words[at + 1..]
-        }
-    };
-    let inner = match wraps.behind {
-        "" => behind_own_words(own, known, &wraps),
-        option => {
-            let mut at = 0;
-            while own.get(at)?.raw != option {
-                let word = own[at].raw.as_str();
-                at += 1 + usize::from(word.starts_with('-').then(|| known.takes_next(word))?);
-            }
-            &own[at + 1..]
-        }
-    };
-    Some((inner, wraps.has_own_path)).filter(|(inner, _)| !inner.is_empty())
-}
-
-fn behind_own_words<'a>(words: &'a [Word], known: &Program, wraps: &Wraps) -> &'a [Word] {
-    let mut at = 0;
-    let mut positionals = wraps.positionals;
-    while let Some(word) = words.get(at) {
-        let text = word.raw.as_str();
-        if text.starts_with('-') && text.len() > 1 {
-            at += 1 + usize::from(known.takes_next(text));
-        } else if wraps.takes_assignments && text.contains('=') && !text.starts_with('=') {
-            at += 1;
-        } else if positionals > 0 {
-            positionals -= 1;
-            at += 1;
-        } else {
-            break;
-        }
-    }
-    words.get(at..).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::syntax::shell::{Command, Reading, read};
 
-    fn words_of(command: &str) -> Vec<Word> {
+    pub(super) fn words_of(command: &str) -> Vec<Word> {
         let Reading::Read(script) = read(command) else { panic!("{command} is bash") };
         let [Command::Simple(simple)] = &script.items[0].first.commands[..] else { panic!("{command}") };
         simple.words.clone()
@@ -526,34 +440,6 @@ mod tests {
         once.sort_unstable();
         once.dedup();
         assert_eq!(names.len(), once.len(), "{names:?}");
-    }
-
-    #[test]
-    fn wrappers_are_known_once_whatever_starts_the_program() {
-        for (command, inner) in [
-            ("uv run rm -rf x", "rm -rf x"),
-            ("uv run --with rich -p 3.12 pytest -q", "pytest -q"),
-            ("uv --project a run pytest", "pytest"),
-            ("uv run -m pytest x", "pytest x"),
-            ("sudo -u ada pytest tests", "pytest tests"),
-            ("timeout -k 1 60 python3 -m pytest -x", "pytest -x"),
-            ("env -C a B=1 nice -n 5 make", "make"),
-            ("npx --yes eslint .", "eslint ."),
-            ("pnpm -C web exec vitest run", "vitest run"),
-            ("npm exec -- jest", "jest"),
-            ("poetry run mypy .", "mypy ."),
-            ("coverage run -m pytest", "pytest"),
-            ("xargs -r -n 1 grep -q x", "grep -q x"),
-            ("find . -name x -exec rm -r {} +", "rm -r {}"),
-            ("uv pip install x", "uv pip install x"),
-            ("command -v uv", "command -v uv"),
-            ("python3 a.py -m b", "python3 a.py -m b"),
-        ] {
-            let words = words_of(command);
-            let last = all_commands(&words).last().copied().unwrap_or_default();
-            let texts: Vec<&str> = last.iter().map(Word::text).collect();
-            assert_eq!(texts.join(" "), inner, "{command}");
-        }
     }
 
     #[test]
@@ -586,6 +472,7 @@ mod tests {
             ("kubectl -n web get pods", "get"),
             ("docker --context x rm y", "rm"),
             ("apt-get -y install x", "install"),
+            ("cargo +nightly -Z a test b", "test"),
             ("git", ""),
         ] {
             assert_eq!(Call::of(&words_of(command)).verb(), verb, "{command}");

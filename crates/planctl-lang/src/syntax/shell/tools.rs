@@ -5,7 +5,8 @@ mod just;
 mod make;
 mod npm;
 mod python;
-mod sourced;
+mod scripts;
+mod settings;
 
 use planctl_glob::is_glob;
 
@@ -40,17 +41,14 @@ impl Follower<'_> {
     pub(super) fn tools(&mut self, words: &[Word], at: At) {
         let (name, rest) = (words[0].text(), &words[1..]);
         if name.contains('/') {
-            self.run_file(&words[0], at);
+            self.run_code(&words[0], at);
         }
         let program = program(name);
         let has = |flags: &[&str]| rest.iter().any(|word| flags.contains(&word.raw.as_str()));
         let next = rest.first().map_or("", |word| word.text());
         match program {
             shell if is_shell(shell) && !has(&["-c", "-lc", "-ec", "-n"]) => self.script_of(rest, at),
-            "source" | "." => {
-                self.script_of(rest, at);
-                self.source(rest);
-            }
+            "source" | "." => self.script_of(rest, at),
             python if is_python(python) => self.python(rest, at),
             "pytest" | "py.test" => self.pytest_run(rest, at),
             "coverage" if next == "run" => self.python(&rest[1..], at),
@@ -61,7 +59,7 @@ impl Follower<'_> {
                 self.script_of(rest, at);
             }
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
-            "npm" | "pnpm" | "yarn" | "bun" => self.npm(program, rest, at),
+            "npm" | "pnpm" | "yarn" | "bun" => self.npm(words, at),
             "make" | "gmake" => self.make(rest, at),
             "just" => self.just(rest, at),
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
@@ -93,7 +91,7 @@ impl Follower<'_> {
 
     fn script_of(&mut self, rest: &[Word], at: At) {
         if let Some(word) = rest.iter().find(|word| !word.raw.starts_with('-') && word.raw != "-") {
-            self.run_file(word, at);
+            self.run_code(word, at);
         }
     }
 
@@ -107,6 +105,7 @@ impl Follower<'_> {
         let files = values_of(rest, tool.file);
         for file in &files {
             self.run_file(file, at);
+            self.within(file.text()).iter().for_each(|path| self.settings(path));
         }
         if program == "cargo" {
             self.cargo(rest, &files);
@@ -163,6 +162,7 @@ impl Follower<'_> {
         }
         for name in tool.kept.iter().filter(|name| !name.contains(' ')) {
             self.keep(joined(&folder, name));
+            self.settings(&joined(&folder, name));
         }
         // Where the project has yet to be made, all of it is the work.
         let main: Vec<&&str> = tool.kept.iter().filter(|name| !name.contains(['*', ' '])).collect();
@@ -177,11 +177,13 @@ impl Follower<'_> {
         }
         for name in tool.fixed.iter().filter(|_| !names_its_own) {
             self.fix(joined(&folder, name));
+            self.settings(&joined(&folder, name));
         }
         for (name, folder) in
             tool.above.iter().flat_map(|name| upward(&folder).map(move |folder| (name, folder)))
         {
             self.fix(joined(folder, name));
+            self.settings(&joined(folder, name));
         }
     }
 

@@ -234,7 +234,7 @@ pub(super) fn escape_glob(text: &str) -> String {
 }
 
 /// Expands `{a,b}` as bash does; a sequence (`{1..9}`) becomes `*`.
-fn expand_braces(text: &str) -> Vec<String> {
+pub(super) fn expand_braces(text: &str) -> Vec<String> {
     let Some((start, end)) = pair(text) else { return vec![text.to_owned()] };
     let (before, inside, after) = (&text[..start], &text[start + 1..end], &text[end + 1..]);
     let mut choices: Vec<&str> = Vec::new();

@@ -2,9 +2,9 @@
 
 use super::Trait::{
     Asks, Builds, Changes, Checks, Destroys, Examines, Makes, Network, Prints, RunsWorkspace, Selects, Shows,
-    Tells,
+    Tells, Tests,
 };
-use super::table::{ASKS_FOR_ITSELF, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
+use super::table::{ASKS_FOR_ITSELF, BY_NAME, FILES, INDEX, OFFLINE, PLAIN, REPOSITORY, TREE};
 use super::{Does, Files, Program, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -38,6 +38,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[
             Does::any(Checks),
             Does::any(RunsWorkspace),
+            Does::any(Tests),
+            Does::any(Selects).with(&["--lf", "--last-failed"]),
             Does::any(Tells("pytest --collect-only", "let it run the tests: without `--collect-only`"))
                 .with(&["--collect-only", "--co"]),
         ],
@@ -53,6 +55,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::any(Builds),
             Does::any(Makes),
             Does::any(RunsWorkspace),
+            Does::any(Tests).with(&["test*", "check*"]),
             Does::any(Tells("make -n", "let it make: without `-n`")).with(&[
                 "-n",
                 "--dry-run",
@@ -69,6 +72,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         short: "FZjp",
         long: CARGO_OPTIONS,
         does: &[
+            Does::on(&["test", "t", "nextest"], Tests),
             Does::on(&["test", "t"], Selects).of_something(),
             Does::on(&["install", "publish", "update", "search", "fetch", "login", "yank", "audit"], Network)
                 .without(OFFLINE),
@@ -86,6 +90,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         reads: reads::GO,
         short: "C",
         does: &[
+            Does::on(&["test"], Tests),
             Does::on(&["test"], Selects).with(&["-run", "-run=*"]),
             Does::on(&["get", "install"], Network),
             Does::on(&["fmt", "generate"], Changes(FILES)),
@@ -158,11 +163,15 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["mocha"],
         reads: reads::MOCHA,
-        does: &[Does::any(RunsWorkspace), Does::any(Selects).with(&["-g", "-f", "--grep", "--fgrep"])],
+        does: &[
+            Does::any(RunsWorkspace),
+            Does::any(Tests),
+            Does::any(Selects).with(&["-g", "-f", "--grep", "--fgrep"]),
+        ],
         ..PLAIN
     },
     Program { names: &["ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
-    Program { names: &["unittest"], does: &[Does::any(Selects).with(&["-k"])], ..PLAIN },
+    Program { names: &["unittest"], does: &[Does::any(Tests), Does::any(Selects).with(&["-k"])], ..PLAIN },
     Program { names: &["rspec"], reads: reads::RSPEC, does: TEST, ..PLAIN },
     Program { names: &["phpunit"], reads: reads::PHPUNIT, does: TEST, ..PLAIN },
     Program { names: &["bats"], reads: reads::BATS, does: TEST, ..PLAIN },
@@ -171,11 +180,21 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { names: &["busted"], reads: reads::BUSTED, does: TEST, ..PLAIN },
     Program { names: &["tox", "nox"], reads: reads::TOX, does: TEST, ..PLAIN },
     Program { names: &["ctest"], reads: reads::CTEST, does: TEST, ..PLAIN },
-    Program { names: &["deno"], reads: reads::DENO, does: TEST, ..PLAIN },
-    Program { names: &["task"], reads: reads::TASK, does: TEST, ..PLAIN },
+    Program { names: &["deno"], reads: reads::DENO, does: RUN, ..PLAIN },
+    Program { names: &["task"], reads: reads::TASK, does: RUN, ..PLAIN },
     Program { names: &["nose2"], reads: reads::NOSE2, does: TEST, ..PLAIN },
     Program { names: &["playwright", "cypress"], reads: reads::PLAYWRIGHT, does: TEST, ..PLAIN },
-    Program { names: &["pre-commit"], reads: reads::PRE_COMMIT, does: TEST, ..PLAIN },
+    Program {
+        names: &["pre-commit"],
+        reads: reads::PRE_COMMIT,
+        does: &[
+            Does::any(RunsWorkspace),
+            Does::on(&["run"], Selects).without(&["-a", "--all-files", "--files", "--from-ref"]),
+        ],
+        ..PLAIN
+    },
+    Program { names: &["lint-staged"], does: &[Does::any(RunsWorkspace), Does::any(Selects)], ..PLAIN },
+    Program { names: &["nx"], does: &[Does::any(RunsWorkspace), Does::on(&["affected"], Selects)], ..PLAIN },
     // Readers of sources.
     Program {
         names: &["shellcheck"],
@@ -275,9 +294,9 @@ const ONLY_CHECKS: &[&str] = &["-fsyntax-only", "--noEmit"];
 /// Options that name the file which says how strictly sources are read.
 const SETTINGS: &[&str] =
     &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
-const TEST: &[Does] = &[Does::any(RunsWorkspace)];
-const TEST_BY_NAME: &[Does] =
-    &[Does::any(RunsWorkspace), Does::any(Selects).with(&["-t", "--testNamePattern"])];
+const RUN: &[Does] = &[Does::any(RunsWorkspace)];
+const TEST: &[Does] = &[Does::any(RunsWorkspace), Does::any(Tests)];
+const TEST_BY_NAME: &[Does] = &[Does::any(RunsWorkspace), Does::any(Tests), Does::any(Selects).with(BY_NAME)];
 /// Options of cargo, and of the tests that it runs, with a value.
 const CARGO_OPTIONS: &[&str] = &[
     "bench",

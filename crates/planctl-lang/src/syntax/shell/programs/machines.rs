@@ -4,7 +4,7 @@ use super::Trait::{
     Asks, AsksUnlessFed, Destroys, Ends, Makes, Network, Prepares, Shows, Stays, System, Tells,
 };
 use super::table::{ASKS_FOR_ITSELF, PLAIN};
-use super::{Does, Files, HERE, Program};
+use super::{Does, Files, HERE, Program, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
     // The network.
@@ -114,6 +114,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["docker", "podman"],
+        reads: reads::DOCKER,
         short: "Hl",
         long: &["context", "host", "config", "log-level"],
         does: DOCKER,
@@ -121,6 +122,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["docker-compose"],
+        reads: reads::COMPOSE,
         short: "fp",
         long: &["file", "project-name"],
         does: &[

@@ -69,9 +69,10 @@ const READS: Reads = Reads {
 };
 
 pub(super) const SCRIPT: &[Reads] = &[Reads {
-    also: "the script, also on standard input, and what it sources from its own folder (but for the top of the workspace) and below, if it is there",
-    why: "a new script that would be run is a change; a script whose output is only compared is the work; a file that is sourced from \
-          elsewhere may be the code under test",
+    also: "the script, also on standard input; of a shell script also what it runs and sources from its own folder (but for the top of \
+           the workspace) and below, if it is there, and what its tools read",
+    why: "a new script that would be run is a change; a script whose output is only compared is the work; a file of elsewhere that a \
+          script runs may be the code under test",
     ..READS
 }];
 
@@ -108,7 +109,7 @@ pub(super) const NODE: &[Reads] = &[
 ];
 
 pub(super) const NPM: &[Reads] = &[Reads {
-    kept: &["package.json", "pnpm-workspace.yaml"],
+    kept: &["package.json", "pnpm-workspace.yaml", ".yarn/{releases,plugins}/**"],
     above: &[".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
     folder: &["--prefix", "-C", "--dir", "--cwd"],
     also: "what the script in `package.json` runs, with its `pre` and `post` scripts, and `node_modules/.bin` of its \
@@ -123,7 +124,7 @@ pub(super) const PYTEST: &[Reads] = &[Reads {
     file: &["-c", "--config-file"],
     also: "files that it names; `conftest.py` below its targets, and `__init__.py` there unless it is empty (below the workspace itself, in `test` and \
                `tests`), and both on the way up; `pytest.toml`, `.pytest.toml`, \
-               `pytest.ini`, `.pytest.ini`, `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up; for `python -m pytest` and \
+               `pytest.ini`, `.pytest.ini`, `pyproject.toml`, `tox.ini` and `setup.cfg` on the way up; `.coveragerc` where `--cov` is asked; for `python -m pytest` and \
                `PYTHONPATH`, no new `entry_points.txt` of a `.dist-info` or `.egg-info` there with a plugin for pytest, and no `pytest_*.py`",
     why: "a new `conftest.py`, configuration or plugin is loaded before every test; a new test is not counted as a change",
     ..READS
@@ -202,9 +203,9 @@ const CARGO_READS: Reads = Reads {
 
 pub(super) const CARGO: &[Reads] = &[
     Reads {
-        verbs: &["test", "t", "bench"],
+        verbs: &["test", "t", "bench", "llvm-cov", "tarpaulin"],
         kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
-        fixed: &["**/build.rs"],
+        fixed: &["**/build.rs", "{tarpaulin,.tarpaulin}.toml"],
         file: &["--manifest-path"],
         also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`",
         why: "`Cargo.toml` can leave a test out; `Cargo.lock` is written by cargo itself; tests within `src` are the work",
@@ -234,11 +235,14 @@ pub(super) const CARGO: &[Reads] = &[
         why: STRICTNESS,
         ..CARGO_READS
     },
+    Reads { verbs: &["deny"], fixed: &["deny.toml", ".deny.toml"], why: STRICTNESS, ..CARGO_READS },
     Reads {
-        verbs: &["build", "b", "check", "c", "run", "r", "doc"],
-        why: "a step that builds may add a dependency",
+        verbs: &["xtask"],
+        kept: &["xtask/**"],
+        why: "an alias, and what it runs, say what is checked",
         ..CARGO_READS
     },
+    Reads { why: "a step that builds may add a dependency; an alias says what is run", ..CARGO_READS },
 ];
 
 pub(super) const GO: &[Reads] = &[Reads {
@@ -430,10 +434,17 @@ pub(super) const SEARCH: &[Reads] = &[Reads {
 }];
 
 pub(super) const COVERAGE: &[Reads] = &[Reads {
-    verbs: &["report"],
     fixed: &[".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml"],
+    file: &["--rcfile"],
     why: "how much must be covered, and of what, stands there",
     ..READS
+}];
+
+pub(super) const C8: &[Reads] = &[Reads {
+    kept: &["package.json"],
+    fixed: &[".{c8,nyc}rc", ".{c8,nyc}rc.{json,yml,yaml}", "{c8,nyc}.config.{js,cjs,mjs}"],
+    also: "what the program that it runs reads",
+    ..COVERAGE[0]
 }];
 
 /// Of files that list sources, those in the folders of tests alone: an honest worker adds sources.
@@ -476,6 +487,15 @@ pub(super) const NOSE2: &[Reads] = &[Reads {
     fixed: &["unittest.cfg", "nose2.cfg", "setup.cfg", "pyproject.toml"],
     ..TESTS
 }];
+
+pub(super) const COMPOSE: &[Reads] = &[Reads {
+    kept: &["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"],
+    fixed: &["{compose,docker-compose}.override.{yml,yaml}"],
+    file: &["-f", "--file"],
+    why: "what is run stands there",
+    ..READS
+}];
+pub(super) const DOCKER: &[Reads] = &[Reads { verbs: &["compose"], ..COMPOSE[0] }];
 
 pub(super) const BAZEL: &[Reads] = &[Reads {
     kept: &["MODULE.bazel", "WORKSPACE"],

@@ -2,11 +2,11 @@
 
 use super::super::Use;
 use super::Trait::{
-    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Examines, Filters, Makes, Network,
+    Asks, AsksUnlessFed, Builds, Changes, Checks, Destroys, Ends, Examines, Filters, Idles, Makes, Network,
     OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Selects, Shows, Stays, Succeeds, System,
-    Tells,
+    Tells, Tests,
 };
-use super::table::{FILES, OFFLINE, PLAIN, RUNS, WRAPS};
+use super::table::{BY_NAME, FILES, OFFLINE, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -108,31 +108,40 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
     Program {
+        names: &["c8", "nyc"],
+        reads: reads::C8,
+        short: "rnxo",
+        long: &[
+            "lines",
+            "branches",
+            "functions",
+            "statements",
+            "reporter",
+            "include",
+            "exclude",
+            "report-dir",
+            "src",
+        ],
+        wraps: Some(RUNS),
+        ..PLAIN
+    },
+    Program {
+        names: &["cross-env", "dotenv"],
+        short: "e",
+        wraps: Some(Wraps { takes_assignments: true, ..RUNS }),
+        ..PLAIN
+    },
+    Program {
         names: &["bundle"],
         wraps: Some(Wraps { verbs: &["exec"], ..RUNS }),
         does: &[Does::on(&["install", "update", "push"], Network), Does::on(&["install", "binstubs"], Makes)],
         ..PLAIN
     },
+    Program { names: &["npm"], ..PACKAGES },
     Program {
-        names: &["npm", "pnpm", "yarn", "bun"],
-        reads: reads::NPM,
-        short: "Cw",
-        long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
-        wraps: Some(Wraps { verbs: &["exec", "x", "dlx"], ..RUNS }),
-        does: &[
-            Does::on(
-                &["install", "i", "ci", "add", "publish", "audit", "outdated", "update", "upgrade"],
-                Network,
-            )
-            .without(OFFLINE),
-            Does::on(&["unpublish"], Destroys),
-            Does::on(&["init"], Asks).without(&["-y", "--yes"]),
-            Does::on(&["login"], Asks),
-            Does::any(Builds),
-            Does::other_than(Makes, &["test", "t"]),
-            Does::any(RunsWorkspace),
-        ],
-        ..PLAIN
+        names: &["pnpm", "yarn", "bun"],
+        wraps: Some(Wraps { takes_names: true, ..EXECUTES }),
+        ..PACKAGES
     },
     // Shells, and programs that run scripts.
     Program {
@@ -166,6 +175,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             Does::any(Checks),
             Does::any(AsksUnlessFed).alone(),
             Does::any(Selects).with(&["--test-name-pattern"]),
+            Does::any(Tests).with(&["--test"]),
         ],
         ..PLAIN
     },
@@ -180,7 +190,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: &["perl"],
         reads: reads::PERL,
         files: Files::Script,
-        does: &[Does::any(Checks)],
+        does: &[Does::any(Checks), Does::any(Idles).with(&["-n", "-p"])],
         ..PLAIN
     },
     Program {
@@ -296,7 +306,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: &["awk", "gawk"],
         short: "vFf",
         files: Files::BehindPattern,
-        does: &[Does::any(OnlyReads)],
+        does: &[Does::any(Idles).without(&["*end*", "-f"]), Does::any(OnlyReads)],
         ..PLAIN
     },
     Program {
@@ -314,6 +324,8 @@ pub(super) const PROGRAMS: &[Program] = &[
                 "*error*",
                 "*halt*",
             ]),
+            // With `-e`, jq 1.6 ends with 0 where nothing comes in.
+            Does::any(Idles).without(&["-n", "--null-input", "-s", "--slurp"]),
             Does::any(OnlyReads),
         ],
         ..PLAIN
@@ -456,3 +468,31 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
 ];
+
+const EXECUTES: Wraps = Wraps { verbs: &["exec", "x", "dlx"], ..RUNS };
+/// Package managers of Node.
+const PACKAGES: Program = Program {
+    reads: reads::NPM,
+    short: "Cw",
+    long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
+    wraps: Some(EXECUTES),
+    does: &[
+        Does::on(
+            &["install", "i", "ci", "add", "publish", "audit", "outdated", "update", "upgrade"],
+            Network,
+        )
+        .without(OFFLINE),
+        Does::on(&["unpublish"], Destroys),
+        Does::on(&["init"], Asks).without(&["-y", "--yes"]),
+        Does::on(&["login"], Asks),
+        Does::any(Builds),
+        Does::other_than(Makes, &["test", "t"]),
+        Does::any(RunsWorkspace),
+        Does::on(&["test", "t"], Tests),
+        Does::on(&["run", "run-script"], Tests).with(&["test*"]),
+        Does::on(&["test", "t"], Selects).with(BY_NAME),
+        Does::on(&["run", "run-script"], Selects).with(BY_NAME).and(&["test*"]),
+        Does::any(Selects).with(&["--if-present"]),
+    ],
+    ..PLAIN
+};

@@ -8,8 +8,14 @@ pub(super) const PROGRAMS: [&[Program]; 3] = [shells::PROGRAMS, building::PROGRA
 pub(super) const PLAIN: Program =
     Program { names: &[], short: "", long: &[], files: Files::ByLook, wraps: None, reads: &[], does: &[] };
 
-pub(super) const WRAPS: Wraps =
-    Wraps { verbs: &[], behind: "", positionals: 0, takes_assignments: false, has_own_path: false };
+pub(super) const WRAPS: Wraps = Wraps {
+    verbs: &[],
+    behind: "",
+    positionals: 0,
+    takes_assignments: false,
+    has_own_path: false,
+    takes_names: false,
+};
 
 /// Starts a program from places of its own.
 pub(super) const RUNS: Wraps = Wraps { has_own_path: true, ..WRAPS };
@@ -22,3 +28,6 @@ pub(super) const FILES: &str = "rewrites files";
 /// Options that keep package managers from the network.
 pub(super) const OFFLINE: &[&str] = &["--offline", "--no-index", "--prefer-offline"];
 pub(super) const ASKS_FOR_ITSELF: &[&str] = &["--version", "--help"];
+/// Options that choose tests by their name, or by what changed, or let a run of none pass.
+pub(super) const BY_NAME: &[&str] =
+    &["-t", "--testNamePattern", "--passWithNoTests", "--onlyChanged", "--changedSince", "--changed"];

@@ -62,7 +62,7 @@ impl Follower<'_> {
             if !has(&["-c", "-e", "-p", "-pe", "--check", "--eval", "--print"])
                 && let Some(word) = read.positional.first()
             {
-                self.run_file(word, at);
+                self.run_code(word, at);
             }
             return;
         }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::super::following::{At, Follower};
-use super::super::programs::{is_python, is_shell};
+use super::super::programs::{is_python, is_shell, program, started_by_runner};
 use super::super::values::{joined, normalise};
 use super::super::{Arguments, Reading, Word, commands, read};
 use super::{after_options, upward, values_of};
@@ -23,8 +23,9 @@ const OF_THE_HOST: [&str; 24] = [
 ];
 
 impl Follower<'_> {
-    /// `npm test`, `npm run NAME`, `yarn NAME`, `pnpm exec PROGRAM`
-    pub(super) fn npm(&mut self, program: &str, rest: &[Word], at: At) {
+    /// `npm test`, `npm run NAME`, `yarn NAME`, `pnpm exec PROGRAM`, `pnpm PROGRAM`
+    pub(super) fn npm(&mut self, command: &[Word], at: At) {
+        let (program, rest) = (program(command[0].text()), &command[1..]);
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &FOLDER) {
             self.change_folder(&folder);
@@ -42,12 +43,12 @@ impl Follower<'_> {
             ["install" | "i", ..] if rest.iter().any(|word| word.raw.contains("frozen-lockfile")) => {
                 self.lock_files();
             }
-            ["exec" | "x" | "dlx", ..] => {
-                let place = rest.iter().position(|word| word.text() == words[0]).unwrap_or(0);
-                self.npx(&rest[place + 1..], at);
-            }
+            ["exec" | "x" | "dlx", ..] => {}
             [name, ..] if matches!(program, "yarn" | "pnpm" | "bun") => self.package_script(name),
             _ => {}
+        }
+        if let Some(inner) = started_by_runner(command) {
+            self.npx(inner, at);
         }
         self.shell.folder = outside;
     }

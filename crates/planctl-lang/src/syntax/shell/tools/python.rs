@@ -182,7 +182,7 @@ impl Follower<'_> {
                 }
                 _ if text.starts_with('-') => {}
                 _ => {
-                    self.run_file(word, at);
+                    self.run_code(word, at);
                     first = None;
                     for value in self.shell.resolved(word).unwrap_or_default() {
                         if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) {
@@ -358,6 +358,11 @@ impl Follower<'_> {
         read.values("c", "config-file").for_each(|word| self.run_file(word, at));
         for folder in self.python_path() {
             self.protect_from_plugins(&folder);
+        }
+        if let Some(folder) =
+            self.folder_here().filter(|_| rest.iter().any(|word| word.raw.starts_with("--cov")))
+        {
+            self.fix(joined(&folder, ".coveragerc"));
         }
         let mut targets = Vec::new();
         for word in &read.positional {

@@ -1,8 +1,6 @@
-//! Shell scripts that a contract runs, and the files that these source.
+//! Shell scripts that a contract runs, and what these run in their turn.
 
 use std::path::Path;
-
-use planctl_glob::is_glob;
 
 use super::super::deciding::FileLocation;
 use super::super::following::{At, DEPTH_MAX, Follower};
@@ -14,16 +12,33 @@ use crate::text::Span;
 const SCRIPTS_MAX: usize = 50;
 
 impl Follower<'_> {
-    /// Protects the files that a shell script sources from its own folder, and below: files of elsewhere may be the code under test, and
-    /// so may those beside a script that lies at the top of the workspace.
+    /// Takes note of code that is run or sourced. A script may run the code under test, so of what it runs only that decides with it which
+    /// is in the script's own folder, or below; beside a script at the top of the workspace, all may be the code under test.
+    pub(in super::super) fn run_code(&mut self, word: &Word, at: At) {
+        let Some(folder) = self.script_folder.clone() else { return self.run_file(word, at) };
+        if folder.is_empty() || !at.decides {
+            return;
+        }
+        for value in self.shell.resolved(word).unwrap_or_default() {
+            if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern)
+                && Path::new(&path).starts_with(&folder)
+            {
+                if !value.is_pattern {
+                    self.read_script(&path);
+                }
+                self.keep(path);
+            }
+        }
+    }
+
+    /// Protects what a shell script runs, and what its tools read.
     pub(in super::super) fn read_script(&mut self, path: &str) {
-        let is_more = self.depth < DEPTH_MAX && self.scripts_read.len() < SCRIPTS_MAX && !is_glob(path);
+        let is_more = self.depth < DEPTH_MAX && self.scripts_read.len() < SCRIPTS_MAX;
         if !is_more || !self.scripts_read.insert(path.to_owned()) {
             return;
         }
         let Some(text) = self.look.read(path).filter(|text| is_shell_script(path, text)) else { return };
         let Reading::Read(script) = read(&text) else { return };
-        // Nothing else of it decides: a script may run what it tests.
         let mut inner = Follower::new(self.look);
         inner.depth = self.depth + 1;
         inner.script_folder = Some(parent(path).to_owned());
@@ -32,20 +47,11 @@ impl Follower<'_> {
         let own = vec![Value::plain(format!("{TOP}/{path}"), Span::default())];
         inner.shell.variables.extend(["0", "BASH_SOURCE"].map(|name| (name.to_owned(), own.clone())));
         inner.script(&script, At { wanted: true, decides: true });
+        let mut decided = inner.decided();
         self.scripts_read = inner.scripts_read;
-        self.sourced.append(&mut inner.sourced);
-    }
-
-    /// Takes note of a file that a script sources.
-    pub(super) fn source(&mut self, rest: &[Word]) {
-        let Some(folder) = self.script_folder.clone().filter(|folder| !folder.is_empty()) else { return };
-        for value in rest.first().and_then(|word| self.shell.resolved(word)).unwrap_or_default() {
-            if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern)
-                && Path::new(&path).starts_with(&folder)
-            {
-                self.sourced.insert(path);
-            }
-        }
+        // Places in it are none of the contract's.
+        self.deciding.kept.append(&mut decided.kept);
+        self.deciding.fixed.append(&mut decided.fixed);
     }
 }
 
