@@ -24,7 +24,7 @@ mod sarif;
 mod watch;
 
 pub use human::{
-    allowed, counted, findings, grouped, is_shown, outcome, short_digest, summary, without_agent,
+    allowed, counted, findings, fixing_line, grouped, is_shown, outcome, short_digest, summary, without_agent,
 };
 pub use picture::{Detail, draw, name_others, plan_view, unserved_roles, workspace_words};
 pub use plain::warnings;
