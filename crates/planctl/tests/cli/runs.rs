@@ -175,6 +175,9 @@ fn a_done_plan_says_so_and_runs_again_only_when_asked_to() {
     let said = fixture.planctl(&run);
     assert_eq!(said.code, 0);
     assert!(said.err.contains("is done already: p-1"), "{said:?}");
+    assert!(said.err.contains("next: planctl run --again p.md --exec 'touch done-"), "{said:?}");
+    let other = fixture.planctl(&["plan", "run", "p.md", "--exec", "./other.sh"]);
+    assert!(other.err.contains("next: planctl run --again p.md --exec ./other.sh\n"), "{other:?}");
     let again = fixture.planctl(&["plan", "run", "p.md", "--again", "--exec", GOOD_WORKER]);
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(fixture.status()["run"], "p-2");
