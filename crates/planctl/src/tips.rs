@@ -10,6 +10,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use planctl_lang::workflow::Language;
 
+use crate::failure::Failure;
 use crate::show::shell_word;
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
@@ -109,9 +110,10 @@ const NEVER: [&str; 3] = ["trust", "clean", "reset"];
 
 /// Adds a tip to a misused command line, where one is known.
 pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
-    if let Some(plain) =
-        without_jargon(error, reached(root, typed).0).or_else(|| of_second_plan(error, root, typed))
-    {
+    let plain = of_bytes(error, root, typed)
+        .or_else(|| without_jargon(error, reached(root, typed).0))
+        .or_else(|| of_second_plan(error, root, typed));
+    if let Some(plain) = plain {
         *error = plain;
         return;
     }
@@ -160,6 +162,13 @@ fn without_jargon(error: &clap::Error, typed: &Command) -> Option<clap::Error> {
     let value = text_of(error, ContextKind::InvalidValue)?;
     let message = format!("invalid value '{value}' for '{argument}': {wanted} is expected");
     Some(typed.clone().error(ErrorKind::ValueValidation, message))
+}
+
+/// Returns an error about a word that is no text, which names it.
+fn of_bytes(error: &clap::Error, root: &Command, typed: &[String]) -> Option<clap::Error> {
+    let word = typed.iter().find(|word| word.contains(char::REPLACEMENT_CHARACTER));
+    let word = word.filter(|_| error.kind() == ErrorKind::InvalidUtf8)?;
+    Some(root.clone().error(ErrorKind::InvalidUtf8, Failure::not_text(word).message))
 }
 
 /// Returns an error about a second plan where a command takes one, which clap takes for a command or for anything else.
