@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::show::shell_word;
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
-const HABITS: [(&str, &str); 60] = [
+const HABITS: [(&str, &str); 80] = [
     ("validate", "planctl verify FILE"),
     ("lint", "planctl verify FILE"),
     ("check", "planctl verify FILE"),
@@ -75,6 +75,26 @@ const HABITS: [(&str, &str); 60] = [
     ("config edit", "edit the file that planctl config path names"),
     ("generate", "planctl plan draft GOAL"),
     ("convert", "planctl plan import FILE"),
+    ("approvals accept", "planctl approvals approve ASK"),
+    ("approvals view", "planctl approvals show ASK"),
+    ("worker stop", "planctl worker pause NAME"),
+    ("daemon kill", "planctl daemon stop"),
+    ("token delete", "planctl token revoke ID"),
+    ("token rm", "planctl token revoke ID"),
+    ("guide start", "planctl guide on FILE"),
+    ("guide stop", "planctl guide off"),
+    ("graph draw", "planctl graph render FILE"),
+    ("graph validate", "planctl graph check FILE"),
+    ("library search", "planctl library match MESSAGE"),
+    ("library find", "planctl library match MESSAGE"),
+    ("topic add", "planctl topic post NAME"),
+    ("accept", "planctl approve FILE"),
+    ("setup", "planctl init"),
+    ("health", "planctl doctor"),
+    ("templates", "planctl new --list"),
+    ("ui", "planctl open"),
+    ("web", "planctl open"),
+    ("dashboard", "planctl open"),
 ];
 
 /// Flags of other tools, and what is typed here.
@@ -106,7 +126,7 @@ const FLAGS: [(&str, &str); 24] = [
 ];
 
 /// Commands that no tip proposes.
-const NEVER: [&str; 3] = ["trust", "clean", "reset"];
+const NEVER: [&str; 4] = ["trust", "clean", "reset", "rm"];
 
 /// Adds a tip to a misused command line, where one is known.
 pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
@@ -117,7 +137,10 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
         *error = plain;
         return;
     }
-    for looks_alike in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
+    // Nobody reads a list of all commands in one line.
+    for looks_alike in
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::ValidSubcommand]
+    {
         error.remove(looks_alike);
     }
     let advice = error.remove(ContextKind::Suggested).and_then(|_| dashed_value(error, root, typed));
@@ -228,12 +251,11 @@ fn command_tip(root: &Command, typed: &[String], word: &str) -> Option<String> {
     if noun.is_empty() && is_plan(word) {
         return Some(format!("planctl run {}", shell_word(word)));
     }
-    if let Some(tip) = command_elsewhere(root, word).filter(|_| !NEVER.contains(&word)) {
-        return Some(tip);
-    }
     let names = parent.get_subcommands().filter(|below| !below.is_hide_set()).map(Command::get_name);
-    let near = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name))?;
-    Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")))
+    if let Some(near) = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name)) {
+        return Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")));
+    }
+    command_elsewhere(root, word).filter(|_| !NEVER.contains(&word))
 }
 
 /// Returns the command that a word is elsewhere: `planctl plan doctor`, `planctl import`. Where several nouns have it, that

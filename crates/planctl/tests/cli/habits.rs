@@ -107,6 +107,16 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
     let fixture = Fixture::new();
     for (typed, tip) in [
         ("create", "planctl new"),
+        ("daemon log", "did you mean `planctl daemon logs`?"),
+        ("daemon kill", "planctl daemon stop"),
+        ("library search bug", "planctl library match MESSAGE"),
+        ("approvals accept 1", "planctl approvals approve ASK"),
+        ("worker stop one", "planctl worker pause NAME"),
+        ("token delete 1", "planctl token revoke ID"),
+        ("guide stop", "planctl guide off"),
+        ("graph validate x.md", "planctl graph check FILE"),
+        ("setup", "planctl init"),
+        ("dashboard", "planctl open"),
         ("validate x.md", "planctl verify FILE"),
         ("lint x.md", "planctl verify FILE"),
         ("check x.md", "planctl verify FILE"),
