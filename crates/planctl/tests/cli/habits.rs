@@ -258,6 +258,7 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
     };
     let run = ["run", "p.md", "--approve", "--no-wait", "--exec", "true"];
     assert_eq!(here("one", &run).code, 3);
+    assert!(!fixture.planctl(&["audit"]).out.contains("/one"), "of one folder its name is enough");
     for words in [&["cancel", "--yes"][..], &["why"], &["logs"], &["show"], &["pause"], &["resume"]] {
         let said = here("two", words);
         assert_eq!(said.code, 4, "{words:?}: {said:?}");
@@ -265,6 +266,11 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
         assert!(said.err.contains("next: planctl -C two --workspace . ls --all"), "{words:?}: {said:?}");
     }
     assert_eq!(here("one", &["cancel", "--yes"]).code, 0);
+    assert_eq!(here("two", &run).code, 3);
+    let audited = fixture.planctl(&["audit"]).out;
+    let places: Vec<_> =
+        audited.lines().filter_map(|line| line.rsplit_once(" · ")).map(|(_, at)| at).collect();
+    assert_eq!(places, ["two", "one"].map(|folder| fixture.path(folder).display().to_string()), "{audited}");
 }
 
 #[test]
