@@ -39,6 +39,12 @@ fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
         &["completions", "bash", "--json"],
         &["man", "pages", "--json"],
         &["trust", ".", "--json"],
+        &["guard", "true", "--json"],
+        &["demo", "--json"],
+        &["db", "url", "--json"],
+        &["library", "new", "x", "--json"],
+        &["plan", "expand", "p.md", "--json"],
+        &["daemon", "install-service", "--print", "--json"],
     ] {
         let said = Said::from(fixture.command(words).output().unwrap());
         assert!(said.code == 2 && said.out.is_empty(), "{words:?}: {said:?}");
