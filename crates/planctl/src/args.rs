@@ -7,6 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use planctl_config::Agent;
 
+use crate::completing;
 use crate::flags::Global;
 use crate::show;
 
@@ -440,7 +441,7 @@ pub struct WorkerFlags {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that serves every role: claude, codex, gemini, opencode or aider, and its own arguments
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// Do no work: every role answers at once without working; contracts run and decide as usual
     #[arg(long, conflicts_with_all = ["exec", "agent"])]

@@ -44,7 +44,7 @@ pub struct GoalSource {
     /// The goal, in your words
     pub goal: String,
     /// The agent that is asked where no pattern fits; it only reads
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// The model that is asked where no pattern fits, by its name in [models] or its address
     #[arg(long, value_name = "NAME|URL")]

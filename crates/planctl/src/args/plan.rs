@@ -92,6 +92,7 @@ pub enum PlanVerb {
     /// Explains a code with a wrong and a right example; without a code, lists all codes
     Explain {
         /// The code: P104
+        #[arg(add = completing::code())]
         code: Option<String>,
     },
     /// Writes plans in planctl's own layout; changes nothing that they mean
@@ -327,7 +328,7 @@ pub struct DraftArgs {
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// The agent that writes: claude, codex, gemini, opencode, aider or exec:COMMAND; it only reads
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// The model that writes: its name in [models] of planctl.toml, or an address such as
     /// http://127.0.0.1:8080/v1/chat/completions#MODEL
@@ -387,7 +388,7 @@ pub struct ReviewArgs {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that does the review, by its name [default: what serves the role]
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// How much each code weighs.
     #[command(flatten)]

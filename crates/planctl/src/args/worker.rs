@@ -28,7 +28,7 @@ pub enum WorkerCommand {
 This calls the agent's service once, which may cost money.")]
     Test {
         /// The agent that works: claude, codex, gemini, opencode or aider, and its own arguments
-        #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
+        #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse, add = completing::agent())]
         agent: Option<Agent>,
         /// The command that works; it reads the prompt on its standard input
         #[arg(long, value_name = "CMD", conflicts_with = "agent")]
@@ -63,7 +63,7 @@ pub struct NamedWorker {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that works: claude, codex, gemini, opencode or aider, and its own arguments
-    #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
 }
 

@@ -316,6 +316,8 @@ fn completions_know_runs_asks_roles_and_plans() {
     assert!(completed(&["planctl", "worker", "run", "--role", "te"]).contains("tester"));
     assert!(completed(&["planctl", "new", "--from", "bug"]).contains("bugfix"));
     assert!(completed(&["planctl", "library", "show", "refac"]).contains("refactor_safe"));
+    assert!(completed(&["planctl", "run", "--agent", "co"]).contains("codex"));
+    assert!(completed(&["planctl", "explain", "P10"]).contains("P104"));
     // Another folder of the same project, and another database, are those that the line names.
     std::fs::create_dir_all(fixture.path("elsewhere")).unwrap();
     let here = fixture.path("").display().to_string();
