@@ -15,8 +15,8 @@ pub enum WorkerCommand {
         before_help = "Examples:
   planctl worker run --role coder --agent claude
   planctl worker run --role lint --exec 'ruff check --fix .' -j 2
-  PLANCTL_TOKEN_FILE=worker.token planctl --server http://127.0.0.1:7420 worker run --role coder --agent codex
-  planctl worker run --role coder --exec ./work.sh --drain      in a script: ends when there is no work left"
+  PLANCTL_TOKEN_FILE=token planctl --server http://127.0.0.1:7420 worker run --role qa --agent codex
+  planctl worker run --role coder --exec ./work.sh --drain   ends when there is no work left"
     )]
     Run(WorkerRun),
     /// Has a worker do one small task in a temporary folder, and reports what works
