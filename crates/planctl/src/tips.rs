@@ -155,10 +155,24 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     };
     let dashed = typed.iter().find(|word| word.starts_with('-') && Path::new(word).is_file());
     let tip = dashed.map(|file| format!("a file whose name begins with a dash: ./{file}")).or(tip);
-    let tip = tip.map(|tip| ContextValue::StyledStrs(vec![tip.into()]));
+    let tip =
+        quoted_command(error, root, typed).or(tip).map(|tip| ContextValue::StyledStrs(vec![tip.into()]));
     if let Some(tip) = tip.or(advice) {
         error.insert(ContextKind::Suggested, tip);
     }
+}
+
+/// Returns how a command is passed that the shell parted into words: as one.
+fn quoted_command(error: &clap::Error, root: &Command, typed: &[String]) -> Option<String> {
+    let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    let refused = kinds.into_iter().find_map(|kind| text_of(error, kind))?;
+    let flag = typed.iter().position(|word| word == "--exec");
+    let noun = || typed.iter().position(|word| word == "guard" && reached(root, typed).1 == ["guard"]);
+    let at = flag.or_else(noun)?;
+    let words: Vec<&str> =
+        typed[at + 1..].iter().map(String::as_str).take_while(|word| !word.starts_with("--")).collect();
+    let is_of_it = words.iter().skip(1).any(|word| *word == refused);
+    is_of_it.then(|| format!("one command is one word: {} {}", typed[at], shell_word(&words.join(" "))))
 }
 
 /// Returns how a word is passed that begins with a dash and was taken for a flag: a value may begin with one, and hardly with

@@ -108,6 +108,13 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
     for (typed, tip) in [
         ("create", "planctl new"),
         ("daemon log", "did you mean `planctl daemon logs`?"),
+        ("guard cargo test", "one command is one word: guard 'cargo test'"),
+        ("guard test -f x", "one command is one word: guard 'test -f x'"),
+        (
+            "run p.md --exec ./work.sh fast -v2 --approve",
+            "one command is one word: --exec './work.sh fast -v2'",
+        ),
+        ("worker run --role coder --exec claude -p", "one command is one word: --exec 'claude -p'"),
         ("daemon kill", "planctl daemon stop"),
         ("library search bug", "planctl library match MESSAGE"),
         ("approvals accept 1", "planctl approvals approve ASK"),
