@@ -443,7 +443,7 @@ pub fn blocked(blocks: BlocksView) -> String {
 /// Says how the contract's output at an attempt compares with that of earlier ones; empty where nothing can be said.
 pub fn compared(attempt: &AttemptSummary) -> String {
     match (attempt.same_as, &attempt.first_difference) {
-        (Some(same), _) => format!("as at attempt {same}"),
+        (Some(same), _) => format!("as at attempt {same}, numbers aside"),
         (None, Some(line)) => {
             let line = safe(&brief(line.trim(), LINE_CHARACTERS)).replace('"', "'");
             format!("new: \"{line}\"")

@@ -58,6 +58,18 @@ impl<D: ApiGateway> Server<D> {
         tool.describe(self.scratch.names_session(), self.gateway.workspace().is_none())
     }
 
+    /// Refuses an argument that the tool is not described with.
+    fn refuse_unknown(&self, tool: Tool, given: &JsonObject) -> Result<(), Refused> {
+        let described = self.describe(tool).input_schema;
+        let Some(Value::Object(known)) = described.get("properties") else { return Ok(()) };
+        let Some(unknown) = given.keys().find(|name| !known.contains_key(*name)) else { return Ok(()) };
+        let takes = match known.keys().map(String::as_str).collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "none".to_owned(),
+            known => known,
+        };
+        Err(Refused::bad_request(format!("{} has no argument {unknown:?}; it takes {takes}", tool.name())))
+    }
+
     async fn call_tool(&self, tool: Tool, given: JsonObject) -> Result<Value, Refused> {
         match tool {
             Tool::PlanVerify => {
@@ -240,7 +252,9 @@ impl<D: ApiGateway> ServerHandler for Server<D> {
             {
                 return Ok(answer);
             }
-            let content = self.call_tool(tool, request.arguments.unwrap_or_default()).await?;
+            let given = request.arguments.unwrap_or_default();
+            self.refuse_unknown(tool, &given)?;
+            let content = self.call_tool(tool, given).await?;
             Ok(CallToolResult::structured(content).into())
         };
         let answer = tokio::select! {

@@ -93,7 +93,8 @@ pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
     let streams = streams.each_ref().map(|stream| stream.lines().collect::<Vec<_>>());
     let mut best: Option<(Class, String)> = None;
     for lines in &streams {
-        for (at, line) in lines.iter().enumerate() {
+        let is_quoted = quoted_lines(lines);
+        for (at, line) in lines.iter().enumerate().filter(|(at, _)| !is_quoted[*at]) {
             if let Some(class) = classify_error(line)
                 && best.as_ref().is_none_or(|(best, _)| class < *best)
             {
@@ -108,13 +109,52 @@ pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
     best.map(|(_, line)| line).or_else(last)
 }
 
-/// Returns a line without the mark of its tool, together with the next one where that has the reason.
+/// Says of each line whether it is source that a traceback or a message quotes, or the place of that.
+fn quoted_lines(lines: &[&str]) -> Vec<bool> {
+    let points_at_source = |at: usize| {
+        let marks = lines.get(at).map_or("", |line| line.trim());
+        !marks.is_empty() && marks.chars().all(|c| matches!(c, '^' | '~'))
+    };
+    // The indentation of the frame that the lines below it quote.
+    let mut frame = None;
+    let is_quoted = |(at, line): (usize, &&str)| {
+        let (indentation, line) = (line.len() - line.trim_start().len(), line.trim());
+        if is_frame(line) {
+            frame = Some(indentation);
+            return true;
+        }
+        frame = frame.filter(|frame| indentation > *frame);
+        frame.is_some() || points_at_source(at + 1) || is_place(line) && points_at_source(at + 2)
+    };
+    lines.iter().enumerate().map(is_quoted).collect()
+}
+
+/// Tells a frame of a Python traceback: `File "a.py", line 3, in f`, as pytest has it `a.py:3: in f`.
+fn is_frame(line: &str) -> bool {
+    let is_of_pytest = || line.split_once(": in ").is_some_and(|(place, _)| is_place(place));
+    line.starts_with("File \"") && line.contains("\", line ") || is_of_pytest()
+}
+
+/// Tells a place: `a.js:3`.
+fn is_place(text: &str) -> bool {
+    let number = text.rsplit_once(':').map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) && !text.contains(char::is_whitespace)
+}
+
+/// Returns a line without the mark of its tool, together with the next one where that has the reason. The bare name of a Python
+/// exception is followed by the source that raised it.
 fn line_with_reason(lines: &[&str], at: usize) -> String {
     let line = lines[at].trim();
     let line = line.strip_prefix("E  ").map_or(line, str::trim_start);
+    if is_exception(line) && !line.contains(' ') {
+        let frame = lines[..at].iter().rposition(|line| is_frame(line.trim()));
+        let source = frame.and_then(|frame| lines[frame + 1..at].first());
+        return source.map_or(line.to_owned(), |source| format!("{line}: {}", source.trim()));
+    }
     let next = lines[at + 1..].iter().map(|next| next.trim()).find(|next| !next.is_empty());
-    let continues = line.contains(" panicked at ") && line.ends_with(':') || line.starts_with("--- FAIL: ");
-    match next.filter(|next| continues && !next.starts_with("--- ") && !next.starts_with("FAIL")) {
+    let continues = line.ends_with(':') || line.starts_with("--- FAIL: ");
+    let is_reason = |next: &&str| !is_noise(next) && !next.starts_with("--- ") && !next.starts_with("FAIL");
+    match next.filter(|next| continues && is_reason(next)) {
         Some(next) => {
             format!("{} {next}", if line.ends_with(':') { line.to_owned() } else { format!("{line}:") })
         }
@@ -132,7 +172,7 @@ fn classify_error(line: &str) -> Option<Class> {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| line.starts_with(beginning));
     let has = |parts: &[&str]| parts.iter().any(|part| line.contains(part));
     if begins(&["FAILED ", "ERROR "]) && has(&["::", ".py"]) {
-        return Some(Class::Summary);
+        return Some(if has(&[" - "]) { Class::Summary } else { Class::Name });
     }
     if begins(&CONSEQUENCES) || line == "FAIL" || line == "failures:" {
         return Some(Class::Count);
@@ -177,8 +217,19 @@ const CONSEQUENCES: [&str; 16] = [
     "Found ",
 ];
 
-const REASONS_BEGIN: [&str; 10] =
-    ["not ok ", "✖ ", "✗ ", "✕ ", "× ", "● ", "--- FAIL: ", "E  ", "panic: ", "fatal: "];
+const REASONS_BEGIN: [&str; 11] = [
+    "not ok ",
+    "✖ ",
+    "✗ ",
+    "✕ ",
+    "× ",
+    "● ",
+    "--- FAIL: ",
+    "E  ",
+    "panic: ",
+    "fatal: ",
+    "Exception in thread ",
+];
 
 const REASONS_HOLD: [&str; 5] =
     [" panicked at ", "No such file or directory", "command not found", ": not found", "Permission denied"];
@@ -237,7 +288,8 @@ fn counts_none(line: &str) -> bool {
     })
 }
 
-/// Recognizes lines that say nothing about a failure: blank ones, bars, comments, gutters of quoted source, notes, what passed.
+/// Recognizes lines that say nothing about a failure: blank ones, bars, comments, gutters of quoted source, calls on a stack, notes,
+/// what passed.
 fn is_noise(line: &str) -> bool {
     let line = line.trim();
     let is_bar = |c: char| {
@@ -245,6 +297,10 @@ fn is_noise(line: &str) -> bool {
         line.starts_with(&mark) && line.ends_with(c)
     };
     let has_gutter = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');
+    let is_call = line.strip_prefix("at ").is_some_and(|frame| {
+        let place = frame.trim_end_matches(')').rsplit(['(', ' ']).next();
+        place.is_some_and(is_place)
+    });
     let beginnings = [
         "#",
         "ℹ ",
@@ -259,10 +315,13 @@ fn is_noise(line: &str) -> bool {
         "= note",
         "= help",
         "duration_ms",
+        "Node.js v",
+        "(Use `node ",
     ];
     !line.contains(char::is_alphanumeric)
         || ['=', '_', '-', '*', '~'].into_iter().any(is_bar)
         || has_gutter
+        || is_call
         || beginnings.iter().any(|beginning| line.starts_with(beginning))
 }
 

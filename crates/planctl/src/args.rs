@@ -7,6 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use planctl_config::Agent;
 
+use crate::completing;
 use crate::flags::Global;
 use crate::show;
 
@@ -240,7 +241,7 @@ pub enum Command {
     /// Sets up a project: planctl.toml, a first plan and .gitignore; and trusts its planctl.toml
     #[command(before_help = "Examples:
   planctl init                a planctl.toml with comments, and a first plan
-  planctl init --example      also a worker that stands in for an agent, so that the plan runs at once
+  planctl init --example      also a worker in place of an agent, so that the plan runs
 
 It writes into the git checkout, else the current directory, and overwrites nothing.")]
     Init {
@@ -344,7 +345,7 @@ The daemon serves the page. The link works once, within two minutes, and never i
     Doctor,
     /// Removes worktrees of runs that are over; their branches stay where they hold commits of their own
     #[command(before_help = "Examples:
-  planctl clean                    worktrees of done and cancelled runs in which everything is committed
+  planctl clean                    those of done and cancelled runs, where all is committed
   planctl clean --all --dry-run    what would be removed, in all workspaces of this machine")]
     Clean {
         /// In all workspaces of this machine
@@ -440,7 +441,7 @@ pub struct WorkerFlags {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that serves every role: claude, codex, gemini, opencode or aider, and its own arguments
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// Do no work: every role answers at once without working; contracts run and decide as usual
     #[arg(long, conflicts_with_all = ["exec", "agent"])]

@@ -2,7 +2,10 @@
 
 use planctl_server::Cleaning;
 
-use crate::args::{self, Cli, Command, PlanCommand, RunArgs, RunCommand, RunVerb};
+use crate::args::{
+    self, Cli, Command, DaemonCommand, DbCommand, LibraryCommand, PlanCommand, PlanVerb, RunArgs, RunCommand,
+    RunVerb,
+};
 use crate::completions;
 use crate::context::Context;
 use crate::failure::Answer;
@@ -69,7 +72,17 @@ pub async fn run(cli: Cli) -> Answer {
     context.set_leaves_unread(leaves_unread(&cli.command));
     if matches!(
         cli.command,
-        Command::Completions { .. } | Command::Man { .. } | Command::Trust { .. } | Command::Help { .. }
+        Command::Completions { .. }
+            | Command::Man { .. }
+            | Command::Trust { .. }
+            | Command::Help { .. }
+            | Command::Demo { .. }
+            | Command::Guard(_)
+            | Command::Db(DbCommand::Url | DbCommand::Dump { .. })
+            | Command::Daemon(DaemonCommand::InstallService { .. })
+            | Command::Library(LibraryCommand::New(_))
+            | Command::OfPlan(PlanVerb::Expand { .. })
+            | Command::Plan(PlanCommand::Verb(PlanVerb::Expand { .. }))
     ) {
         context.format(&[Format::Human])?;
     }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
+use planctl_harness::KnownAgent;
+use planctl_lang::Code;
 
 use crate::client::Client;
 use crate::context::Context;
@@ -54,6 +56,22 @@ pub fn plan_or_ask() -> ArgValueCompleter {
 /// Completes a role of planctl.toml.
 pub fn role() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| matching_candidates(typed, roles()))
+}
+
+/// Completes an agent that planctl knows.
+pub fn agent() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let known = KnownAgent::all().map(|agent| (agent.name().to_owned(), String::new()));
+        matching_candidates(typed, known.collect())
+    })
+}
+
+/// Completes the code of a finding.
+pub fn code() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let known = Code::ALL.iter().map(|code| (code.to_string(), code.title().to_owned()));
+        matching_candidates(typed, known.collect())
+    })
 }
 
 /// Completes an entry of the library.

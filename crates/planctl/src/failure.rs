@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
+use crate::show;
+
 /// The answer of a command to the script that called it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -140,6 +142,13 @@ impl Failure {
     /// Makes a failure of a command that is wrong in itself.
     pub fn usage(message: impl Display) -> Failure {
         Failure::new(Exit::Usage, message)
+    }
+
+    /// Makes a failure of a name that is no text; the records of plans and workspaces are.
+    pub fn not_text(name: &str) -> Failure {
+        let name = show::safe(name);
+        Failure::usage(format!("could not use {name}: its name is not UTF-8, so planctl can't record it"))
+            .help("rename it")
     }
 
     /// Makes a failure of what the file system refused, such as `write plans/fix.md`.

@@ -10,10 +10,11 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use planctl_lang::workflow::Language;
 
+use crate::failure::Failure;
 use crate::show::shell_word;
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
-const HABITS: [(&str, &str); 60] = [
+const HABITS: [(&str, &str); 80] = [
     ("validate", "planctl verify FILE"),
     ("lint", "planctl verify FILE"),
     ("check", "planctl verify FILE"),
@@ -74,6 +75,26 @@ const HABITS: [(&str, &str); 60] = [
     ("config edit", "edit the file that planctl config path names"),
     ("generate", "planctl plan draft GOAL"),
     ("convert", "planctl plan import FILE"),
+    ("approvals accept", "planctl approvals approve ASK"),
+    ("approvals view", "planctl approvals show ASK"),
+    ("worker stop", "planctl worker pause NAME"),
+    ("daemon kill", "planctl daemon stop"),
+    ("token delete", "planctl token revoke ID"),
+    ("token rm", "planctl token revoke ID"),
+    ("guide start", "planctl guide on FILE"),
+    ("guide stop", "planctl guide off"),
+    ("graph draw", "planctl graph render FILE"),
+    ("graph validate", "planctl graph check FILE"),
+    ("library search", "planctl library match MESSAGE"),
+    ("library find", "planctl library match MESSAGE"),
+    ("topic add", "planctl topic post NAME"),
+    ("accept", "planctl approve FILE"),
+    ("setup", "planctl init"),
+    ("health", "planctl doctor"),
+    ("templates", "planctl new --list"),
+    ("ui", "planctl open"),
+    ("web", "planctl open"),
+    ("dashboard", "planctl open"),
 ];
 
 /// Flags of other tools, and what is typed here.
@@ -105,17 +126,21 @@ const FLAGS: [(&str, &str); 24] = [
 ];
 
 /// Commands that no tip proposes.
-const NEVER: [&str; 3] = ["trust", "clean", "reset"];
+const NEVER: [&str; 4] = ["trust", "clean", "reset", "rm"];
 
 /// Adds a tip to a misused command line, where one is known.
 pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
-    if let Some(plain) =
-        without_jargon(error, reached(root, typed).0).or_else(|| of_second_plan(error, root, typed))
-    {
+    let plain = of_bytes(error, root, typed)
+        .or_else(|| without_jargon(error, reached(root, typed).0))
+        .or_else(|| of_second_plan(error, root, typed));
+    if let Some(plain) = plain {
         *error = plain;
         return;
     }
-    for looks_alike in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
+    // Nobody reads a list of all commands in one line.
+    for looks_alike in
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::ValidSubcommand]
+    {
         error.remove(looks_alike);
     }
     let advice = error.remove(ContextKind::Suggested).and_then(|_| dashed_value(error, root, typed));
@@ -130,10 +155,24 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     };
     let dashed = typed.iter().find(|word| word.starts_with('-') && Path::new(word).is_file());
     let tip = dashed.map(|file| format!("a file whose name begins with a dash: ./{file}")).or(tip);
-    let tip = tip.map(|tip| ContextValue::StyledStrs(vec![tip.into()]));
+    let tip =
+        quoted_command(error, root, typed).or(tip).map(|tip| ContextValue::StyledStrs(vec![tip.into()]));
     if let Some(tip) = tip.or(advice) {
         error.insert(ContextKind::Suggested, tip);
     }
+}
+
+/// Returns how a command is passed that the shell parted into words: as one.
+fn quoted_command(error: &clap::Error, root: &Command, typed: &[String]) -> Option<String> {
+    let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    let refused = kinds.into_iter().find_map(|kind| text_of(error, kind))?;
+    let flag = typed.iter().position(|word| word == "--exec");
+    let noun = || typed.iter().position(|word| word == "guard" && reached(root, typed).1 == ["guard"]);
+    let at = flag.or_else(noun)?;
+    let words: Vec<&str> =
+        typed[at + 1..].iter().map(String::as_str).take_while(|word| !word.starts_with("--")).collect();
+    let is_of_it = words.iter().skip(1).any(|word| *word == refused);
+    is_of_it.then(|| format!("one command is one word: {} {}", typed[at], shell_word(&words.join(" "))))
 }
 
 /// Returns how a word is passed that begins with a dash and was taken for a flag: a value may begin with one, and hardly with
@@ -160,6 +199,13 @@ fn without_jargon(error: &clap::Error, typed: &Command) -> Option<clap::Error> {
     let value = text_of(error, ContextKind::InvalidValue)?;
     let message = format!("invalid value '{value}' for '{argument}': {wanted} is expected");
     Some(typed.clone().error(ErrorKind::ValueValidation, message))
+}
+
+/// Returns an error about a word that is no text, which names it.
+fn of_bytes(error: &clap::Error, root: &Command, typed: &[String]) -> Option<clap::Error> {
+    let word = typed.iter().find(|word| word.contains(char::REPLACEMENT_CHARACTER));
+    let word = word.filter(|_| error.kind() == ErrorKind::InvalidUtf8)?;
+    Some(root.clone().error(ErrorKind::InvalidUtf8, Failure::not_text(word).message))
 }
 
 /// Returns an error about a second plan where a command takes one, which clap takes for a command or for anything else.
@@ -219,12 +265,11 @@ fn command_tip(root: &Command, typed: &[String], word: &str) -> Option<String> {
     if noun.is_empty() && is_plan(word) {
         return Some(format!("planctl run {}", shell_word(word)));
     }
-    if let Some(tip) = command_elsewhere(root, word).filter(|_| !NEVER.contains(&word)) {
-        return Some(tip);
-    }
     let names = parent.get_subcommands().filter(|below| !below.is_hide_set()).map(Command::get_name);
-    let near = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name))?;
-    Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")))
+    if let Some(near) = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name)) {
+        return Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")));
+    }
+    command_elsewhere(root, word).filter(|_| !NEVER.contains(&word))
 }
 
 /// Returns the command that a word is elsewhere: `planctl plan doctor`, `planctl import`. Where several nouns have it, that

@@ -9,10 +9,12 @@
 #[path = "branching/folders.rs"]
 mod folders;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Fixture, git};
+use crate::fixture::{Fixture, git, plan};
 use rustix::process::Signal;
 
 /// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
@@ -170,6 +172,23 @@ fn who_skips_a_conflict_is_told_what_is_dropped_and_the_run_says_so_at_its_end()
 }
 
 #[test]
+fn a_repository_that_was_moved_away_is_named_as_missing_and_the_run_goes_on_once_it_is_back() {
+    let fixture = repository();
+    fixture.write("p.md", &plan("Moves", "5 minutes", &[("Write", "test -e base.txt", "escalate")]));
+    let gone = fixture.home().join("gone");
+    let worker = format!("echo base > base.txt; mv \"$PWD\" {}", gone.display());
+    let mut command = fixture.command(&["run", "p.md", "--approve", "--no-wait", "--exec", &worker]);
+    let mut run = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let said = lines.find(|line| line.contains("contract=inconclusive")).unwrap();
+    assert!(said.contains("work: No such file or directory"), "{said}");
+    std::fs::rename(&gone, fixture.path("")).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.last().is_some_and(|line| line.ends_with("run=done")), "{rest:?}");
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_workspace_that_is_led_to_another_repository_is_not_worked_in() {
     let fixture = repository();
     let other = fixture.home().join("other");
@@ -181,7 +200,7 @@ fn a_workspace_that_is_led_to_another_repository_is_not_worked_in() {
     let said = fixture.planctl(&run(&evil));
     assert_eq!(said.code, 3, "{said:?}");
     let page = fixture.planctl(&["approvals", "show", &fixture.ask()]);
-    assert!(page.out.contains("other/.git, and did not where plan-1 was approved"), "{page:?}");
+    assert!(page.out.contains("other/.git, which was not so when plan-1 was approved"), "{page:?}");
     assert_eq!(git(&other, &["for-each-ref"]), before, "nothing of planctl is written there");
     // Nor is one whose parts lead elsewhere.
     std::fs::remove_file(fixture.path(".git")).unwrap();

@@ -27,6 +27,9 @@ impl AuditView {
 pub struct AuditedRun {
     /// The run's name.
     pub run: String,
+    /// The path of its workspace, where all runs were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// Rows of history that were checked.
     pub events: u64,
     /// The hash of the newest row of its chain.

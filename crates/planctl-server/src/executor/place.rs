@@ -47,11 +47,10 @@ impl Executor {
                 "the workspace {home} in which {run} was approved: {what} stands there now; {then}"
             ));
         }
-        let what = self.settings.repository.as_ref().and_then(|known| known.replaced_at(path))?;
-        Some(format!(
-            "the workspace {home} {what}, and did not where {run} was approved: git would say what nobody judged, and keep there \
-             what is; {then}"
-        ))
+        // One that is away is found to be missing where work begins in it.
+        let repository = self.settings.repository.as_ref().filter(|_| path.exists());
+        let what = repository.and_then(|known| known.replaced_at(path))?;
+        Some(format!("the workspace {home} {what}, which was not so when {run} was approved; {then}"))
     }
 
     /// Takes planctl's own marks in protected plans for approved, where nothing else of their text changed, and has them stay as

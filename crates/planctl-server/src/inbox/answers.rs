@@ -262,7 +262,7 @@ impl Services {
         let known: Vec<&str> = known.iter().map(Role::as_str).collect();
         Err(ServiceError::Invalid {
             what: format!("reassign ask {}: there is no role {}", row.number, quoted(role.as_str())),
-            help: format!("roles: {}", known.join(", ")),
+            help: format!("roles: {}; a worker that serves another makes it known", known.join(", ")),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
-use planctl_engine::{Digest, RunId};
+use planctl_engine::{Digest, RunId, Timestamp};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, show};
 use planctl_store::{Page, Plan, PlanId, Revision, RevisionRow, StoreError, TextDecision};
@@ -251,10 +251,7 @@ impl Services {
             "approved" => {
                 let last = self.store.last_approval(plan.id).await?;
                 let last = last.ok_or_else(|| not_found(format!("{name}: it was never approved here")))?;
-                let at = moment(last.at);
-                let (date, time) = at.split_once('T').unwrap_or((&at, ""));
-                let minute = time.get(..5).unwrap_or(time);
-                let what = format!("the text approved by {}, {date} {minute} UTC", last.by);
+                let what = format!("the text approved by {}, {}", last.by, minute(last.at));
                 (last.digest, what)
             }
             "run" => {
@@ -309,10 +306,17 @@ impl Services {
 /// Names the revisions that there are.
 fn no_revision(what: &str, kept: &[RevisionRow]) -> ServiceError {
     let short = |row: &RevisionRow| {
-        format!("{} ({})", hex(&row.digest).get(..12).unwrap_or("?"), moment(row.created_at))
+        format!("{} ({})", hex(&row.digest).get(..12).unwrap_or("?"), minute(row.created_at))
     };
     let kept: Vec<String> = kept.iter().take(REVISIONS_NAMED_MAX).map(short).collect();
     ServiceError::NotFound { what: format!("{what}; kept are {}", kept.join(", ")) }
+}
+
+/// Writes a time for people, to the minute: `2026-11-28 19:48 UTC`.
+fn minute(at: Timestamp) -> String {
+    let at = moment(at);
+    let (date, time) = at.split_once('T').unwrap_or((&at, ""));
+    format!("{date} {} UTC", time.get(..5).unwrap_or(time))
 }
 
 fn hex(digest: &Digest) -> &str {

@@ -151,6 +151,7 @@ impl BundleReader {
         }
         Ok(AuditedRun {
             run: head.run,
+            workspace: None,
             events: bundled.lines.unsigned_abs(),
             head: Some(head.head),
             approved_by: head.approved_by,

@@ -217,7 +217,8 @@ impl Services {
         let next = page.next(&rows, id_of).map(AuditView::cursor);
         let mut runs = Vec::with_capacity(rows.len());
         for row in &rows {
-            runs.push(self.audit(id_of(row)).await?);
+            let workspace = row.as_ref().ok().map(|row| row.workspace_path.clone());
+            runs.push(AuditedRun { workspace, ..self.audit(id_of(row)).await? });
         }
         Ok(AuditView { runs, next })
     }
@@ -239,6 +240,7 @@ impl Services {
         let passed = self.passed_steps(run).await?;
         Ok(AuditedRun {
             run: self.store.name_of(run).await?,
+            workspace: None,
             events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
             head: last.map(|line| hex(&line.hash)),
             approved_by: approval.as_ref().map(|approval| approval.by.clone()),

@@ -64,7 +64,7 @@ pub enum ApprovalsCommand {
     },
     /// Opens the plan of a run in your editor ($VISUAL, $EDITOR); what you save and approve is what the run goes on with
     #[command(before_help = "Examples:
-  planctl approvals edit 17            change what is left of the plan; steps that passed stay as they are
+  planctl approvals edit 17            change what is left; steps that passed stay as they are
   EDITOR='code -w' planctl approvals edit 17")]
     Edit(EditArgs),
     /// Approves plans; or adds the step that a worker proposes to its plan

@@ -16,7 +16,7 @@ pub enum GoalCommand {
     #[command(before_help = "Examples:
   planctl goal decompose 'list issues in owner/repo but ask me for the page size'
   planctl goal decompose 'close stale issues' --model writer --tools tools.json
-  planctl goal decompose 'close stale issues' --model writer --explain   says which strategies were considered
+  planctl goal decompose 'close stale issues' --model writer --explain   which strategies there were
 
 A file of tools is the answer of an MCP server to tools/list, or a JSON list of {\"name\", \"about\", \"parameters\"}; with
 it a writer is shown the tools that there are.")]
@@ -25,9 +25,9 @@ it a writer is shown the tools that there are.")]
     Graph(GoalArgs),
     /// Finds the tool for each intent of a goal, and writes a plan that calls them; runs nothing
     #[command(before_help = "Examples:
-  planctl goal resolve 'list issues in owner/repo but ask me for the page size' --tools github=tools.json
-  planctl goal resolve 'list issues in owner/repo' --tools github=tools.json --explain   says what each strategy found
-  planctl goal resolve 'list issues in owner/repo' --answer I1-1=2                      answers an open question")]
+  planctl goal resolve 'list issues in owner/repo, ask for the page size' --tools github=tools.json
+  planctl goal resolve 'list issues in owner/repo' --explain         what each strategy found
+  planctl goal resolve 'list issues in owner/repo' --answer I1-1=2   answers an open question")]
     Resolve(ResolveArgs),
     /// Checks a resolved goal against the tools: each tool exists, and takes the arguments that it is given
     #[command(
@@ -44,7 +44,7 @@ pub struct GoalSource {
     /// The goal, in your words
     pub goal: String,
     /// The agent that is asked where no pattern fits; it only reads
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// The model that is asked where no pattern fits, by its name in [models] or its address
     #[arg(long, value_name = "NAME|URL")]

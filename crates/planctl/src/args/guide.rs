@@ -14,7 +14,7 @@ use crate::session_agent::{SessionAgent, SessionEvent};
   planctl guide install claude        its hooks, once in a project
   planctl guide on plans/fix.md       from now on sessions in this workspace are held to the plan
   planctl guide on 'fix the bug in the login module'    the library's plan for it
-  planctl guide activate suggest      prompts are matched with the library, and a plan that fits is suggested
+  planctl guide activate suggest      a plan of the library that fits a prompt is suggested
   planctl guide status
   planctl guide off                   they are free again; the run is paused")]
 pub enum GuideCommand {

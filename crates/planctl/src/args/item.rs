@@ -10,9 +10,9 @@ use crate::completing;
 /// The commands with which a script does the work of a worker.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
-  eval \"$(planctl item claim --role coder --shell)\"      exports PLANCTL_ITEM, PLANCTL_ITEM_TOKEN, PLANCTL_PROMPT_FILE, …
+  eval \"$(planctl item claim --role coder --shell)\"      exports PLANCTL_ITEM and others
   (cd \"$PLANCTL_WORKSPACE\" && my-agent < \"$PLANCTL_PROMPT_FILE\" > out.txt)
-  planctl item heartbeat --wait 20s                       repeat it; exit 5 or 7 = stop, it is lost or cancelled
+  planctl item heartbeat --wait 20s                       repeat it; at exit 5 or 7, end the work
   planctl item complete --result out.txt                  the contract decides")]
 pub enum ItemCommand {
     /// Claims an item; exits 10 if there is none

@@ -22,7 +22,7 @@ pub enum PlanCommand {
     /// Makes a plan of another tool's task list, with a marked gap for each contract that the list lacks
     #[command(before_help = "Examples:
   planctl plan import specs/001-albums/tasks.md       spec-kit; also tasks.md of OpenSpec and Kiro
-  planctl plan import docs/plans/rate-limits.md       ralphex, whose validation commands become contracts
+  planctl plan import docs/plans/rate-limits.md       ralphex: its validation commands are contracts
   planctl plan import .taskmaster/tasks/tasks.json -o plans/orders.md")]
     Import {
         /// The task list, or the folder that has it
@@ -40,9 +40,9 @@ pub enum PlanCommand {
   planctl plan draft 'fix failing test tests/login.sh'          by its form, without a model
   planctl plan draft 'add a --json flag and document it' --agent claude
   planctl plan draft --from issue.md --model writer --out plans/login.md --budget '200k tokens, $1'
-  planctl plan draft --from issue.md --model writer --answer Q1='all of them'    goes on with the answer
-  planctl plan draft --from issue.md --model writer --hint 'keep the old flag'   writes the draft again
-  planctl plan draft --from issue.md --model writer --repair login-1             repairs the step at which that run failed
+  planctl plan draft --from issue.md --model writer --answer Q1='all of them'    answers
+  planctl plan draft --from issue.md --model writer --hint 'keep the old flag'   drafts anew
+  planctl plan draft --from issue.md --model writer --repair login-1   after it failed
 
 Every contract of a draft was tried in a copy of the workspace and failed there, since the work is not done yet. The same
 command goes on where an earlier one was stopped.")]
@@ -75,7 +75,7 @@ pub enum PlanVerb {
     /// Opens a plan in your editor ($VISUAL, $EDITOR) and verifies it; the plan of a run that waits for you then goes on
     #[command(before_help = "Examples:
   planctl edit plans/fix.md       verified when you save
-  planctl edit fix-3              the plan of a run, which is paused for it: compared, approved, and the run goes on
+  planctl edit fix-3              that of a run, which is paused for it and goes on once you approve
   EDITOR='code -w' planctl edit 17     the same, named by its ask")]
     Edit(EditArgs),
     /// Checks plans and reports every finding at once; writes nothing, needs no database
@@ -92,6 +92,7 @@ pub enum PlanVerb {
     /// Explains a code with a wrong and a right example; without a code, lists all codes
     Explain {
         /// The code: P104
+        #[arg(add = completing::code())]
         code: Option<String>,
     },
     /// Writes plans in planctl's own layout; changes nothing that they mean
@@ -142,7 +143,7 @@ The new layout has a new digest, so an approval of the old one no longer holds."
     /// Has an agent review plans and correct them; the verifier decides when each is done
     #[command(before_help = "Examples:
   planctl review plans/fix.md --agent claude
-  planctl review plans/fix.md --role reviewer    by the agent that serves this role in planctl.toml")]
+  planctl review plans/fix.md --role reviewer    by the agent of this role in planctl.toml")]
     Review(ReviewArgs),
     /// Approves plans as they stand now, for this workspace and configuration; or answers asks with `approve`
     #[command(before_help = "Examples:
@@ -327,7 +328,7 @@ pub struct DraftArgs {
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// The agent that writes: claude, codex, gemini, opencode, aider or exec:COMMAND; it only reads
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// The model that writes: its name in [models] of planctl.toml, or an address such as
     /// http://127.0.0.1:8080/v1/chat/completions#MODEL
@@ -387,7 +388,7 @@ pub struct ReviewArgs {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that does the review, by its name [default: what serves the role]
-    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
     /// How much each code weighs.
     #[command(flatten)]

@@ -98,7 +98,7 @@ pub struct RunPlan {
 impl RunPlan {
     /// The examples of `planctl run`.
     pub const EXAMPLES: &str = "Examples:
-  planctl run plans/fix.md                            asks before it runs, unless a policy approves it
+  planctl run plans/fix.md                            asks first, unless a policy approves it
   planctl run plans/fix.md --exec './work.sh'         one worker for every role
   planctl run plans/fix.md --agent claude             or an agent by its name
   planctl run plans/fix.md --dry-run                  shows what would run
@@ -200,7 +200,7 @@ pub enum RunVerb {
     /// Explains why a run, or one of its steps, is where it is
     #[command(before_help = "Examples:
   planctl why                 the step that holds the newest run, or its last one
-  planctl why 2               step 2 of the newest run: what happened, which edges it had, and why one was taken
+  planctl why 2               step 2 of the newest run: what happened, and where it went
   planctl why fix-3 2         the same of a run by its name
   planctl why fix-3 Commit    the same by a step's title, or a node's name")]
     Why {
@@ -268,8 +268,8 @@ pub enum RunVerb {
     },
     /// Writes a run to a folder for other tools, or to a bundle with all its evidence
     #[command(before_help = "Examples:
-  planctl export fix-auth-3 --to fix-auth-3-run         manifest.json, checkpoint.json, a folder for each node
-  planctl export fix-auth-3 --bundle fix-auth-3.jsonl   the plan, its graphs, every event, every output
+  planctl export fix-auth-3 --to fix-auth-3-run         manifest.json, checkpoint.json, each node
+  planctl export fix-auth-3 --bundle fix-auth-3.jsonl   plan, graphs, events, outputs
   planctl audit fix-auth-3.jsonl                        checks a bundle where there is no database
 
 planctl itself uses its database, and never reads either of them back.",

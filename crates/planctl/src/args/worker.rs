@@ -15,8 +15,8 @@ pub enum WorkerCommand {
         before_help = "Examples:
   planctl worker run --role coder --agent claude
   planctl worker run --role lint --exec 'ruff check --fix .' -j 2
-  PLANCTL_TOKEN_FILE=worker.token planctl --server http://127.0.0.1:7420 worker run --role coder --agent codex
-  planctl worker run --role coder --exec ./work.sh --drain      in a script: ends when there is no work left"
+  PLANCTL_TOKEN_FILE=token planctl --server http://127.0.0.1:7420 worker run --role qa --agent codex
+  planctl worker run --role coder --exec ./work.sh --drain   ends when there is no work left"
     )]
     Run(WorkerRun),
     /// Has a worker do one small task in a temporary folder, and reports what works
@@ -28,7 +28,7 @@ pub enum WorkerCommand {
 This calls the agent's service once, which may cost money.")]
     Test {
         /// The agent that works: claude, codex, gemini, opencode or aider, and its own arguments
-        #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
+        #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse, add = completing::agent())]
         agent: Option<Agent>,
         /// The command that works; it reads the prompt on its standard input
         #[arg(long, value_name = "CMD", conflicts_with = "agent")]
@@ -63,7 +63,7 @@ pub struct NamedWorker {
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that works: claude, codex, gemini, opencode or aider, and its own arguments
-    #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
+    #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse, add = completing::agent())]
     pub agent: Option<Agent>,
 }
 

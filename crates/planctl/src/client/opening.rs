@@ -70,7 +70,9 @@ impl Client {
                 (api, Some(server_node))
             }
         };
-        let workspace = context.workspace().to_string_lossy().into_owned();
+        let workspace = context.workspace();
+        let not_text = || Failure::not_text(&workspace.to_string_lossy());
+        let workspace = workspace.to_str().ok_or_else(not_text)?.to_owned();
         Ok(Client { api, workspace, config: context.config()?.config.clone(), server_node })
     }
 

@@ -428,7 +428,11 @@ fn singleton_failure(error: SingletonError, state_dir: &Path) -> Failure {
         SingletonError::Taken(ref there) => {
             let who = match there {
                 SingletonState::Running(info) => {
-                    format!("pid {}, since {}", info.pid, show::safe(&info.started_at))
+                    format!(
+                        "pid {}, started {}",
+                        info.pid,
+                        show::ago(&info.started_at, client::now_unix_seconds())
+                    )
                 }
                 SingletonState::Busy { pid: Some(pid) } => format!("pid {pid}"),
                 SingletonState::Busy { pid: None } | SingletonState::Nobody => {

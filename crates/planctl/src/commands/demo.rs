@@ -216,7 +216,12 @@ fn heading(title: &str, what: &str) -> Result<(), Failure> {
 
 impl Project {
     async fn make() -> Result<Project, Failure> {
-        let failed = |error| Failure::of_io("make the demo's project", &error);
+        let temporary = std::env::temp_dir();
+        let failed = |error| {
+            let place = show::safe(&temporary.display().to_string());
+            Failure::of_io(format!("make the demo's project in {place}"), &error)
+                .help("TMPDIR names another folder")
+        };
         let folder = tempfile::Builder::new().prefix("planctl-demo-").tempdir().map_err(failed)?;
         let (workspace, prompts) = (folder.path().join("till"), folder.path().join("prompts"));
         let worker = folder.path().join("worker.sh");

@@ -73,7 +73,12 @@ pub fn man(context: &Context, dir: &Path) -> Answer {
             .next(help));
     }
     let written = std::fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(args::command(), dir))
+        .and_then(|()| {
+            // Short help names the options of every command in one line; a page describes them.
+            let mut root = args::command().mut_args(|option| option.hide_short_help(false));
+            root.build();
+            write_page(dir, &root)
+        })
         .and_then(|()| lead_to_verbs(dir));
     written.map_err(|error| {
         let place = show::safe(&dir.to_string_lossy());
@@ -81,6 +86,25 @@ pub fn man(context: &Context, dir: &Path) -> Answer {
     })?;
     context.say(&format!("written into {}", show::safe(&dir.to_string_lossy())));
     Ok(Exit::Yes)
+}
+
+/// Writes the page of a command, and those of the commands below it.
+fn write_page(dir: &Path, command: &clap::Command) -> std::io::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_page(dir, below)?;
+    }
+    let man = clap_mangen::Man::new(command.clone().after_help(None::<&str>));
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    let before = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+    let (head, examples) = before.split_once('\n').unwrap_or_default();
+    if head.starts_with("Example") {
+        let examples = examples.replace('\\', "\\e").replace('-', "\\-");
+        // No line is joined with the next one, and none is a request.
+        let lines: String = examples.lines().map(|line| format!("\\&{line}\n")).collect();
+        page.extend_from_slice(format!(".SH EXAMPLES\n.nf\n{lines}.fi\n").as_bytes());
+    }
+    std::fs::write(dir.join(man.get_filename()), page)
 }
 
 /// Has the page of a verb that is named with its noun lead to the page of the verb, which is the same command.
@@ -95,7 +119,8 @@ fn lead_to_verbs(dir: &Path) -> std::io::Result<()> {
         let below = root.find_subcommand(noun).into_iter().flat_map(clap::Command::get_subcommands);
         for verb in below.map(clap::Command::get_name).filter(|name| is_verb(name)) {
             let page = dir.join(format!("planctl-{noun}-{verb}.1"));
-            if page.exists() {
+            // A verb that is not in the list of all commands has the page with its noun alone.
+            if page.exists() && dir.join(format!("planctl-{verb}.1")).exists() {
                 std::fs::write(page, format!(".so man1/planctl-{verb}.1\n"))?;
             }
         }

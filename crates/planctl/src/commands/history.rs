@@ -358,19 +358,14 @@ pub fn audited(view: &AuditView, is_json: bool) -> Answer {
         return Ok(exit);
     }
     let mut text = String::new();
+    // A run's name counts in its own workspace.
+    let has_several = view.runs.iter().any(|run| run.workspace != view.runs[0].workspace);
     for run in &view.runs {
-        let head = run
-            .head
-            .as_ref()
-            .map(|head| format!(" · chain {}", head.get(..12).unwrap_or(head)))
-            .unwrap_or_default();
+        let head = run.head.as_ref().map(|head| format!(" · chain {}", head.get(..12).unwrap_or(head)));
+        let place = run.workspace.as_ref().filter(|_| has_several).map(|place| format!(" · {place}"));
+        let more = show::safe(&[head, place].into_iter().flatten().collect::<String>());
         let mark = if run.problems.is_empty() { styled(GOOD, "sound") } else { styled(BAD, "BROKEN") };
-        text.push_str(&format!(
-            "{mark}  {} · {} events{}\n",
-            show::safe(&run.run),
-            run.events,
-            show::safe(&head)
-        ));
+        text.push_str(&format!("{mark}  {} · {} events{more}\n", show::safe(&run.run), run.events));
         let policy = run.approved_by.as_deref().and_then(show::policy);
         if let Some(policy) = policy {
             let note = run.approval_note.as_deref().unwrap_or_default();

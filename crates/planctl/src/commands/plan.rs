@@ -272,8 +272,10 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
         "" => String::new(),
         folder => format!("--workspace {} ", next::path_word(folder)),
     };
+    let fixing = verify::fixing_line(&checked.verification, file).filter(|_| folder.is_empty());
+    let verifying = || format!("planctl verify {named}{}", show::file_word(file));
     Failure::new(Exit::No, format!("could not verify {name}{place}: {counted}"))
-        .next(format!("planctl verify {named}{}", show::file_word(file)))
+        .next(fixing.unwrap_or_else(verifying))
 }
 
 async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {

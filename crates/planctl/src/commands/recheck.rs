@@ -37,7 +37,7 @@ pub async fn first_regressed(
             show::run_state(view.state)
         );
         let next = match view.state.is_over() {
-            true => command_to_run_again(view),
+            true => command_to_run_again(view, None),
             false => next::typed_in(&format!("planctl pause {}", shell_word(&view.run)), &view.workspace),
         };
         return Err(Failure::new(Exit::Conflict, message).next(next));

@@ -119,7 +119,10 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
             let view = client.status(client.find(&run).await?).await?;
-            let again = if is_guided { guided_again(&view) } else { command_to_run_again(&view) };
+            let again = match is_guided {
+                true => guided_again(&view),
+                false => command_to_run_again(&view, start.worker.as_ref()),
+            };
             context.say(&next::line(&again));
             Ok(Exit::Yes)
         }

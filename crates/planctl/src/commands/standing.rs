@@ -2,6 +2,7 @@
 
 use planctl_api::Next;
 use planctl_api::wire::{HolderView, RunState, RunView, WaitingOn, WorktreeView};
+use planctl_config::Agent;
 
 use crate::failure::Exit;
 use crate::next;
@@ -89,9 +90,11 @@ fn next_of_holder(holder: &HolderView) -> String {
     }
 }
 
-/// Returns what starts another run of a run's plan, with the worker that was named for it.
-pub fn command_to_run_again(view: &RunView) -> String {
-    let worker = view.exec.as_ref().map(|command| format!("exec:{command}")).or_else(|| view.agent.clone());
+/// Returns what starts another run of a run's plan, with the worker that is named now, else the one that was named for the run.
+pub fn command_to_run_again(view: &RunView, named: Option<&Agent>) -> String {
+    let of_run =
+        || view.exec.as_ref().map(|command| format!("exec:{command}")).or_else(|| view.agent.clone());
+    let worker = named.map(Agent::to_string).or_else(of_run);
     next::words_in(&Next::start_again_with(&view.plan, worker), Some(&view.workspace))
 }
 

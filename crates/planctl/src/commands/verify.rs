@@ -24,7 +24,7 @@ mod sarif;
 mod watch;
 
 pub use human::{
-    allowed, counted, findings, grouped, is_shown, outcome, short_digest, summary, without_agent,
+    allowed, counted, findings, fixing_line, grouped, is_shown, outcome, short_digest, summary, without_agent,
 };
 pub use picture::{Detail, draw, name_others, plan_view, unserved_roles, workspace_words};
 pub use plain::warnings;
@@ -47,8 +47,9 @@ pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
         return Err(Failure::usage("`-` is standard input: alone, and without --watch and --fix"));
     }
     // A file that is not there is named by the finding that it can't be read.
-    let file = |file: &PathBuf| plan_files::lookup(context.workspace(), file).ok().flatten();
-    let files = args.files.iter().map(|name| file(name).unwrap_or_else(|| name.clone())).collect();
+    let file = |file: &PathBuf| plan_files::lookup(context.workspace(), file);
+    let files = args.files.iter().map(|name| Ok(file(name)?.unwrap_or_else(|| name.clone())));
+    let files = files.collect::<Result<Vec<PathBuf>, Failure>>()?;
     let args = &VerifyArgs { files, ..args.clone() };
     if args.watch {
         return watch::watch(context, args).await;

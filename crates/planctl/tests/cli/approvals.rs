@@ -90,9 +90,9 @@ fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_
     let shown = fixture.planctl(&["approvals", "show", &ask]);
     for words in [
         "1        ",
-        "as at attempt 1",
+        "as at attempt 1, numbers aside",
         "new: \"assertion failed: left 3\"",
-        "as at attempt 2",
+        "as at attempt 2, numbers aside",
         "    added    out.txt  +1 -0",
         "    changed  notes    +1 -1",
         "diff │ +took 4ms",

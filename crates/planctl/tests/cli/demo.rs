@@ -51,6 +51,16 @@ fn the_demo_shows_every_part_of_the_main_job() {
 }
 
 #[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_named() {
+    let fixture = Fixture::new();
+    let said = fixture.command(&["demo"]).env("TMPDIR", "/nowhere").output().unwrap();
+    let said = crate::fixture::Said::from(said);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("make the demo's project in /nowhere: "), "{said:?}");
+    assert!(said.err.contains("help: TMPDIR names another folder"), "{said:?}");
+}
+
+#[test]
 fn the_demo_can_leave_its_project() {
     let fixture = Fixture::new();
     let said = fixture.planctl(&["demo", "--keep"]);

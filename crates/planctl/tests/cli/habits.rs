@@ -107,6 +107,23 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
     let fixture = Fixture::new();
     for (typed, tip) in [
         ("create", "planctl new"),
+        ("daemon log", "did you mean `planctl daemon logs`?"),
+        ("guard cargo test", "one command is one word: guard 'cargo test'"),
+        ("guard test -f x", "one command is one word: guard 'test -f x'"),
+        (
+            "run p.md --exec ./work.sh fast -v2 --approve",
+            "one command is one word: --exec './work.sh fast -v2'",
+        ),
+        ("worker run --role coder --exec claude -p", "one command is one word: --exec 'claude -p'"),
+        ("daemon kill", "planctl daemon stop"),
+        ("library search bug", "planctl library match MESSAGE"),
+        ("approvals accept 1", "planctl approvals approve ASK"),
+        ("worker stop one", "planctl worker pause NAME"),
+        ("token delete 1", "planctl token revoke ID"),
+        ("guide stop", "planctl guide off"),
+        ("graph validate x.md", "planctl graph check FILE"),
+        ("setup", "planctl init"),
+        ("dashboard", "planctl open"),
         ("validate x.md", "planctl verify FILE"),
         ("lint x.md", "planctl verify FILE"),
         ("check x.md", "planctl verify FILE"),
@@ -248,6 +265,7 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
     };
     let run = ["run", "p.md", "--approve", "--no-wait", "--exec", "true"];
     assert_eq!(here("one", &run).code, 3);
+    assert!(!fixture.planctl(&["audit"]).out.contains("/one"), "of one folder its name is enough");
     for words in [&["cancel", "--yes"][..], &["why"], &["logs"], &["show"], &["pause"], &["resume"]] {
         let said = here("two", words);
         assert_eq!(said.code, 4, "{words:?}: {said:?}");
@@ -255,6 +273,11 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
         assert!(said.err.contains("next: planctl -C two --workspace . ls --all"), "{words:?}: {said:?}");
     }
     assert_eq!(here("one", &["cancel", "--yes"]).code, 0);
+    assert_eq!(here("two", &run).code, 3);
+    let audited = fixture.planctl(&["audit"]).out;
+    let places: Vec<_> =
+        audited.lines().filter_map(|line| line.rsplit_once(" · ")).map(|(_, at)| at).collect();
+    assert_eq!(places, ["two", "one"].map(|folder| fixture.path(folder).display().to_string()), "{audited}");
 }
 
 #[test]
@@ -300,6 +323,8 @@ fn completions_know_runs_asks_roles_and_plans() {
     assert!(completed(&["planctl", "worker", "run", "--role", "te"]).contains("tester"));
     assert!(completed(&["planctl", "new", "--from", "bug"]).contains("bugfix"));
     assert!(completed(&["planctl", "library", "show", "refac"]).contains("refactor_safe"));
+    assert!(completed(&["planctl", "run", "--agent", "co"]).contains("codex"));
+    assert!(completed(&["planctl", "explain", "P10"]).contains("P104"));
     // Another folder of the same project, and another database, are those that the line names.
     std::fs::create_dir_all(fixture.path("elsewhere")).unwrap();
     let here = fixture.path("").display().to_string();

@@ -49,6 +49,22 @@ fn a_plan_runs_to_its_end_and_the_file_says_so() {
 }
 
 #[test]
+fn a_plan_that_is_not_verified_has_the_same_next_step_by_run_approve_and_verify() {
+    let fixture = Fixture::new();
+    let plan = good_plan();
+    fixture.write("p.md", plan.split_once("---\n\n").map_or("", |(_, text)| text));
+    let next = |words: &[&str]| {
+        let said = fixture.planctl(words);
+        assert_eq!(said.code, 1, "{said:?}");
+        let next = said.out.lines().chain(said.err.lines()).find_map(|line| line.strip_prefix("next: "));
+        next.map(|next| next.split("     (").next().unwrap_or_default().to_owned())
+    };
+    for words in [&["verify", "p.md"][..], &["approve", "p.md"], &["run", "p.md", "--exec", "true"]] {
+        assert_eq!(next(words).as_deref(), Some("planctl verify --fix p.md"), "{words:?}");
+    }
+}
+
+#[test]
 fn a_worker_that_lies_gets_its_retries_and_then_a_person_is_asked() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("Lies", "5 minutes", &[("Fix", "test -e fixed", "retry(2), then escalate")]));
@@ -159,6 +175,9 @@ fn a_done_plan_says_so_and_runs_again_only_when_asked_to() {
     let said = fixture.planctl(&run);
     assert_eq!(said.code, 0);
     assert!(said.err.contains("is done already: p-1"), "{said:?}");
+    assert!(said.err.contains("next: planctl run --again p.md --exec 'touch done-"), "{said:?}");
+    let other = fixture.planctl(&["plan", "run", "p.md", "--exec", "./other.sh"]);
+    assert!(other.err.contains("next: planctl run --again p.md --exec ./other.sh\n"), "{other:?}");
     let again = fixture.planctl(&["plan", "run", "p.md", "--again", "--exec", GOOD_WORKER]);
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(fixture.status()["run"], "p-2");

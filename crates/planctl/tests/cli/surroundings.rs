@@ -51,12 +51,26 @@ fn row_95_a45_arguments_are_taken_as_they_are_and_name_no_other_file() {
         let said = fixture.planctl(words);
         assert!([2, 4].contains(&said.code) && !said.err.is_empty(), "{words:?} {said:?}");
     }
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_refused_by_every_command_and_shown() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
     let broken = OsStr::from_bytes(b"a\xff\x1b[2J.md");
-    for verb in ["verify", "run", "status"] {
-        let said = Said::from(fixture.command(&["plan", verb]).arg(broken).output().unwrap());
-        assert!([2, 4].contains(&said.code), "{verb}: {said:?}");
-        assert!(!said.err.contains('\x1b') && !said.err.contains("panicked"), "{verb}: {said:?}");
+    std::fs::copy(fixture.path("p.md"), fixture.path("").join(broken)).unwrap();
+    let verbs = ["verify", "run", "status", "show", "approve", "diff", "fmt", "graph render", "guide on"];
+    for verb in verbs {
+        let words: Vec<&str> = verb.split(' ').collect();
+        let said = Said::from(fixture.command(&words).arg(broken).output().unwrap());
+        assert_eq!(said.code, 2, "{verb}: {said:?}");
+        assert!(said.err.contains("is not UTF-8, so planctl can't record it"), "{verb}: {said:?}");
+        assert!(!said.err.contains('\x1b'), "{verb}: {said:?}");
     }
+    let folder = fixture.path("").join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&folder).unwrap();
+    let said = Said::from(fixture.command(&["ls"]).arg("--workspace").arg(&folder).output().unwrap());
+    assert!(said.code == 2 && said.err.contains("is not UTF-8, so planctl can't record it"), "{said:?}");
 }
 
 #[test]

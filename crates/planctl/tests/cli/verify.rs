@@ -307,6 +307,10 @@ fn p_76_diff_compares_kept_revisions_and_knows_moved_steps() {
     let unknown = fixture.planctl(&["plan", "diff", "p.md", "--since", "deadbeef"]);
     assert_eq!(unknown.code, 4);
     assert!(unknown.err.contains("kept are") && unknown.err.contains(&before[7..19]), "{}", unknown.err);
+    let times = unknown.err.split(['(', ')']).skip(1).step_by(2);
+    let is_shown = |time: &str| time.len() == "2026-11-28 19:48 UTC".len() && time.ends_with(" UTC");
+    assert_eq!(times.clone().count(), 2, "{}", unknown.err);
+    assert!(times.into_iter().all(is_shown), "{}", unknown.err);
     assert_eq!(fixture.planctl(&["plan", "diff", "p.md", "--since", "run"]).code, 4, "it never ran");
 }
 

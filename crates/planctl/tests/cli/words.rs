@@ -39,6 +39,12 @@ fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
         &["completions", "bash", "--json"],
         &["man", "pages", "--json"],
         &["trust", ".", "--json"],
+        &["guard", "true", "--json"],
+        &["demo", "--json"],
+        &["db", "url", "--json"],
+        &["library", "new", "x", "--json"],
+        &["plan", "expand", "p.md", "--json"],
+        &["daemon", "install-service", "--print", "--json"],
     ] {
         let said = Said::from(fixture.command(words).output().unwrap());
         assert!(said.code == 2 && said.out.is_empty(), "{words:?}: {said:?}");
@@ -158,11 +164,18 @@ fn there_is_a_man_page_for_each_command() {
     assert!(fixture.read("pages/planctl.1").contains("planctl\\-plan"), "it names its subcommands");
     let page = fixture.read("pages/planctl-plan-run.1");
     assert!(page.contains(".TH planctl-plan-run 1") && page.contains("approve"), "{page}");
+    assert!(page.contains("Answer with JSON"), "it describes the options of every command: {page}");
+    assert!(page.contains(".SH EXAMPLES\n.nf\n\\&  planctl run plans/fix.md "), "{page}");
     // A verb that is reached with its noun and without it has one page.
     for (alias, page) in [("plan-verify", "verify"), ("plan-logs", "logs"), ("run-logs", "logs")] {
         let told = fixture.read(&format!("pages/planctl-{alias}.1"));
         assert!(told.is_empty() || told == format!(".so man1/planctl-{page}.1\n"), "{alias}: {told}");
         assert!(fixture.read(&format!("pages/planctl-{page}.1")).contains(".TH"), "{page}");
+    }
+    for page in std::fs::read_dir(fixture.path("pages")).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let other = text.strip_prefix(".so man1/").map(|other| fixture.path("pages").join(other.trim_end()));
+        assert!(other.is_none_or(|other| other.exists()), "{text}");
     }
     let mut pages: Vec<String> = std::fs::read_dir(fixture.path("pages"))
         .unwrap()

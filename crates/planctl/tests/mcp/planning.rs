@@ -96,7 +96,7 @@ fn t_19_t_20_a_list_is_its_sessions_alone_and_ends_with_it() {
     first.must("planning_setup_plan", json!({ "objective": "mine" }));
     assert_eq!(second.refused("planning_read_plan", json!({})).0, "not_found", "another session's");
     let refused = first.refused("planning_read_plan", json!({ "session": "made-up" }));
-    assert_eq!(refused.1, "This session does not exist, is over, or is another caller's.");
+    assert_eq!(refused.1, "planning_read_plan has no argument \"session\"; it takes none");
     assert!(first.end().success());
     let mut third = Client::new(&place);
     assert_eq!(third.refused("planning_read_plan", json!({})).1, "No plan is currently initialised.");

@@ -47,6 +47,17 @@ fn a34_at_most_ten_tools_beside_the_six_and_none_of_them_decides() {
 }
 
 #[test]
+fn an_argument_that_a_tool_does_not_have_is_refused_with_those_that_it_has() {
+    let place = Place::untouched();
+    let mut client = Client::new(&place);
+    for unknown in ["fil", "workspace"] {
+        let (code, error) = client.refused("plan_verify", json!({ "path": "p.md", unknown: "x" }));
+        assert_eq!(code, "bad_request");
+        assert_eq!(error, format!("plan_verify has no argument \"{unknown}\"; it takes path, text"));
+    }
+}
+
+#[test]
 fn a_plan_is_drafted_mended_and_submitted_and_a_person_approves_it() {
     let place = Place::new();
     let mut client = Client::new(&place);

@@ -6,6 +6,8 @@ use clap::{Arg, Command, CommandFactory};
 
 use crate::args::Cli;
 
+/// How wide help is at most.
+const WIDTH: usize = 100;
 const HEAD: &str = "# Commands\n\n\
     Every command and every flag, made from the program: `PLANCTL_DOCS=write cargo test -p planctl --bin planctl reference`\n\
     writes this page. `planctl COMMAND --help` shows the same.\n";
@@ -28,6 +30,21 @@ fn the_reference_has_every_command_and_every_flag() {
         kept == page,
         "docs/commands.md is not what the arguments are: PLANCTL_DOCS=write cargo test -p planctl --bin planctl reference"
     );
+}
+
+/// An example that help folds is no command to copy any more.
+#[test]
+fn no_example_is_wider_than_help_is() {
+    let wide = wide_examples(&Cli::command());
+    assert!(wide.is_empty(), "{}", wide.join("\n"));
+}
+
+fn wide_examples(command: &Command) -> Vec<String> {
+    let helps = [command.get_before_help(), command.get_before_long_help()];
+    let text: String = helps.into_iter().flatten().map(|help| format!("{help}\n")).collect();
+    let wide = text.lines().filter(|line| line.starts_with("  ") && line.chars().count() > WIDTH);
+    let own = wide.map(|line| format!("{}: {line}", command.get_name()));
+    own.chain(command.get_subcommands().flat_map(wide_examples)).collect()
 }
 
 /// Adds a command and those below it.

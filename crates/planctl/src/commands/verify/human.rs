@@ -207,8 +207,8 @@ fn ordered(graph: &Graph) -> String {
     format!("{} steps in order {}{more}", steps.len(), order.join("→"))
 }
 
-// Says what to type where findings can be mended.
-fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
+/// Says what to type where findings can be mended.
+pub fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
     if is_input(file) {
         return None;
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use planctl_api::wire::WorkerEvent;
@@ -70,8 +70,8 @@ pub struct WorkerPool {
     call: ClaimCall,
     /// How many more items may be claimed.
     left: AtomicU64,
-    /// Whether the daemon has answered before. If so, the worker waits for it during an outage.
-    was_there: AtomicBool,
+    /// Says that the worker polls, once the daemon has answered. From then on the worker waits for it during an outage.
+    ready: OnceLock<Result<(), Failure>>,
 }
 
 /// Runs the command.
@@ -107,7 +107,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             capacity: Some(i32::from(given.at_once)),
         },
         left: AtomicU64::new(if given.once { 1 } else { given.max_items.unwrap_or(u64::MAX) }),
-        was_there: AtomicBool::new(false),
+        ready: OnceLock::new(),
         spawner: Spawner::start_self(None).map_err(failed)?,
         begun_in: (File::open(&scratch).map_err(failed)?, state_dir),
         scratch,
@@ -118,7 +118,6 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         api,
         lines,
     });
-    pool.ready()?;
     supervise(&pool, &phase, &mut stop).await
 }
 
@@ -225,7 +224,7 @@ pub async fn wait_until_past(mut phase: watch::Receiver<Phase>, than: Phase) {
 }
 
 impl WorkerPool {
-    fn ready(&self) -> Result<(), Failure> {
+    fn say_ready(&self) -> Result<(), Failure> {
         let (roles, at_once) = (self.given.roles.join(", "), self.given.at_once);
         let message = format!(
             "worker {} ({roles} ×{at_once}) · polling {} · Ctrl-C finishes current work and exits, again stops now",
@@ -294,28 +293,34 @@ impl WorkerPool {
         let mut key = api::uuid_of();
         while self.phase() == Phase::Working {
             let began = planctl_server::instant();
+            let was_there = self.ready.get().is_some();
+            let wait = match self.given.drain {
+                // The first answer says that the daemon is there, and comes at once.
+                _ if !was_there => Duration::ZERO,
+                true => DRAIN_POLL,
+                false => POLL,
+            };
             let asked = tokio::select! {
-                asked = self.ask(&key, if self.given.drain { DRAIN_POLL } else { POLL }) => asked,
+                asked = self.ask(&key, wait) => asked,
                 () = wait_until_past(self.phase.clone(), Phase::Working) => {
                     self.release_unseen(&key).await;
                     return Ok(None);
                 }
             };
             match asked {
-                Ok(None) if self.given.drain => return Ok(None),
                 Ok(claimed) => {
-                    self.was_there.store(true, Ordering::Relaxed);
-                    if claimed.is_some() {
+                    self.ready.get_or_init(|| self.say_ready()).clone()?;
+                    if claimed.is_some() || self.given.drain && was_there {
                         return Ok(claimed);
                     }
                     pause = *AWAY.start();
                     key = api::uuid_of();
-                    if began.elapsed() < CLAIM_AGAIN {
+                    if was_there && began.elapsed() < CLAIM_AGAIN {
                         self.back_off(CLAIM_AGAIN).await;
                     }
                 }
                 // The same key finds the item of a lost answer again.
-                Err(failure) if is_transient(&failure) && self.was_there.load(Ordering::Relaxed) => {
+                Err(failure) if is_transient(&failure) && was_there => {
                     if pause == *AWAY.start() {
                         self.lines.print(WorkerEvent::Away, &failure.message)?;
                     }

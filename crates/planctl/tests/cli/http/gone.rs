@@ -116,6 +116,18 @@ fn prepare(house: &House) {
 }
 
 #[test]
+fn a_worker_says_that_it_polls_once_a_daemon_has_answered() {
+    let house = House::new();
+    let polls = |server: &str| {
+        let words = ["worker", "run", "--server", server, "--role", "coder", "--exec", "true", "--drain"];
+        let said = house.fixture.planctl(&words);
+        (said.code, said.err.contains("polling"))
+    };
+    assert_eq!(polls("/nowhere/daemon.sock"), (69, false));
+    assert_eq!(polls(house.fixture.state().join("daemon.sock").to_str().unwrap()), (0, true));
+}
+
+#[test]
 fn a_worker_whose_state_directory_was_moved_away_gives_back_what_it_claimed_and_ends() {
     let house = House::new();
     let own = house.fixture.path("../of_worker");
