@@ -8,6 +8,10 @@ use crate::http::house::House;
 /// Works until it may end.
 const WORKER: &str = "touch begun; until [ -e go ]; do sleep 0.02; done; touch done-1";
 
+/// Leases that are over neither by their time nor by that of their work.
+const HELD: &str = "select count(*) from items where state = 'leased' and lease_until > clock_timestamp() \
+    and hard_deadline > clock_timestamp()";
+
 /// Has the clock that decides go by what a table says, for all sessions that begin from here on.
 fn prepare_clock(fixture: &Fixture) {
     fixture.sql(
@@ -64,13 +68,30 @@ fn p73_a_run_goes_on_with_its_agent_after_the_machine_slept() {
     let mut going = fixture.start(&["run", "p.md", "--approve", "--exec", WORKER]);
     until("it works", || fixture.path("begun").exists());
     sleep(&fixture);
-    let held = "select count(*) from items where state = 'leased' and lease_until > clock_timestamp() \
-                and hard_deadline > clock_timestamp()";
-    until("its lease is extended", || going.is_over() || fixture.sql(held) == "1");
+    until("its lease is extended", || going.is_over() || fixture.sql(HELD) == "1");
     fixture.write("go", "");
     let said = going.end();
     assert_eq!(said.code, 0, "{said:?}");
     must_be_done_at_once(&fixture);
+}
+
+#[test]
+fn p73_a_contract_goes_on_after_the_machine_slept() {
+    let fixture = Fixture::new();
+    prepare_clock(&fixture);
+    let contract = "touch judged; until test -e go; do sleep 0.02; done; test -e done-1";
+    fixture.write("p.md", &plan("One step", "5 minutes", &[("One", contract, "escalate")]));
+    let mut going = fixture.start(&["run", "p.md", "--approve", "--exec", "touch done-1"]);
+    until("it is judged", || fixture.path("judged").exists());
+    sleep(&fixture);
+    until("its lease is extended", || going.is_over() || fixture.sql(HELD) == "1");
+    fixture.write("go", "");
+    let said = going.end();
+    assert_eq!(said.code, 0, "{said:?}");
+    let view = fixture.status();
+    assert!(view["state"] == "done" && view["spent"]["seconds"].as_f64().unwrap() < 300.0, "{view}");
+    assert_eq!(fixture.events_named("p-1", "harness.evaluated").len(), 1);
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
 }
 
 #[test]
@@ -98,9 +119,7 @@ fn p73_a_worker_over_http_keeps_its_work_after_the_machine_slept() {
     let worker = fixture.start(&["worker", "run", "--role", "coder", "--once", "--exec", WORKER]);
     until("it works", || fixture.path("begun").exists());
     sleep(fixture);
-    let held = "select count(*) from items where state = 'leased' and lease_until > clock_timestamp() \
-                and hard_deadline > clock_timestamp()";
-    until("its lease is extended", || fixture.sql(held) == "1");
+    until("its lease is extended", || fixture.sql(HELD) == "1");
     fixture.write("go", "");
     let said = worker.end();
     assert_eq!(said.code, 0, "{said:?}");

@@ -51,12 +51,11 @@ impl Turns for Leases {
         // Before the look: what comes after it is news for the next turn.
         let news = self.news.get_or_insert_with(|| store.listen(News::Any));
         let has_news = news.notified().now_or_never().is_some();
-        if let Some(span) = store.settle_standstill(shared.server_node.host()).await? {
-            tracing::info!(seconds = span.as_secs(), "this machine slept; the time counts for no work");
-        }
         if is_over(self.attended, ATTENDS) {
             shared.attend().await?;
             self.attended = Some(clock::instant());
+        } else {
+            shared.settle_standstill().await?;
         }
         let standing = store.standing().await?;
         let has_moved = has_news || self.swept_at.as_ref() != Some(&standing.open);
@@ -97,8 +96,17 @@ impl Shared {
         Ok(())
     }
 
+    /// Sees to it that what this machine slept counts for no work.
+    async fn settle_standstill(&self) -> Result<(), ServiceError> {
+        if let Some(span) = self.server_node.store().settle_standstill(self.server_node.host()).await? {
+            tracing::info!(seconds = span.as_secs(), "this machine slept; the time counts for no work");
+        }
+        Ok(())
+    }
+
     /// Says which runs this process works on, and takes off the time in which nobody did.
     pub(crate) async fn attend(&self) -> Result<(), ServiceError> {
+        self.settle_standstill().await?;
         let runs = match &self.scope {
             Scope::Host => None,
             Scope::Run(family) => Some(family.open_runs()),
