@@ -143,6 +143,12 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     {
         error.remove(looks_alike);
     }
+    let value = |kind| text_of(error, kind);
+    if let (Some(given), Some(alike)) = (value(ContextKind::InvalidValue), value(ContextKind::SuggestedValue))
+        && !is_slip(&given, &alike)
+    {
+        error.remove(ContextKind::SuggestedValue);
+    }
     let advice = error.remove(ContextKind::Suggested).and_then(|_| dashed_value(error, root, typed));
     let tip = match (
         error.kind(),

@@ -32,6 +32,10 @@ fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
     let said = fixture.planctl(&["plan", "show", "x.md", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, json"), "{said:?}");
+    let picture = fixture.planctl(&["graph", "render", "x.md", "--format", "png"]);
+    assert!(picture.code == 2 && !picture.err.contains("similar"), "nobody means `long`: {picture:?}");
+    let slip = fixture.planctl(&["graph", "render", "x.md", "--format", "mermiad"]);
+    assert!(slip.code == 2 && slip.err.contains("similar value exists: 'mermaid'"), "{slip:?}");
     for words in [
         &["new", "--list", "--json"][..],
         &["new", "x", "--json"],
