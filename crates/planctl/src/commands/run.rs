@@ -371,6 +371,9 @@ async fn watch_run(
             let question = question_of(client, handle, &view).await?;
             return print_end(context, &view, question.as_deref(), manner);
         }
+        if !show::flush_to_reader()? {
+            return Ok(print_detached(context, &view, progress, Exit::Yes));
+        }
         tokio::select! {
             exit = stop.wait_for_signal() => return Ok(print_detached(context, &view, progress, exit)),
             news = client.wait_for_news(handle, shown.seq(), LOOK) => news?,

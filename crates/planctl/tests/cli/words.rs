@@ -105,6 +105,20 @@ fn row_96_a_reader_that_goes_away_is_no_failure() {
 }
 
 #[test]
+fn row_96_a_command_that_follows_ends_once_nobody_reads_it() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]));
+    let run = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    for words in [&["events", "-f"][..], &["logs", "-f"], &["watch", "--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = fixture.command(words).stdout(OwnedFd::from(writer)).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
 fn row_97_a_full_disk_is_said_and_fails() {
     let fixture = Fixture::new();
     for words in [&["version"][..], &["help", "exit-codes"], &["plan", "run", "--help"]] {
