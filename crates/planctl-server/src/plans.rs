@@ -17,9 +17,9 @@ pub(crate) mod sub_plans;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use planctl_api::Next;
 use planctl_api::wire::Decided;
 use planctl_api::wire::calls::{Approving, StandingView};
+use planctl_api::{Next, Starting};
 use planctl_config::{Agent, digest_of_approved, with_worker};
 use planctl_engine::{
     Answer, AskKind, Budget, Decision, Digest, End, Graph, NodeId, Refusal, RunStatus, changed_nodes,
@@ -240,12 +240,14 @@ impl Services {
             self.approve_inherited(&self.home()?, graph, &config, &sub_plans, given).await?;
         }
         let file = checked.file.display().to_string();
-        let mut next = Next::start(&file);
+        // A worker that is named here has to be named there as well.
+        let worker = given.worker.as_ref().map(Agent::to_string);
+        let mut next = Next::StartRun { plan: file.clone(), how: Starting::Usual, worker: worker.clone() };
         match newest.map(|run| (run, &run.head.status)) {
             // The marks that the run of this very text left stay.
             Some((run, RunStatus::Ended { end })) if run.revision == approval.digest => {
                 if *end == End::Done {
-                    next = Next::start_again(&file);
+                    next = Next::start_again_with(&file, worker);
                 }
                 self.server_node.draw_marks_if_possible(run.id).await;
             }

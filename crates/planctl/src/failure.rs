@@ -4,8 +4,6 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-use crate::show;
-
 /// The answer of a command to the script that called it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -144,9 +142,8 @@ impl Failure {
         Failure::new(Exit::Usage, message)
     }
 
-    /// Makes a failure of a name that is no text; the records of plans and workspaces are.
+    /// Makes a failure of a name, safe to be shown, that is not text; the records of plans and workspaces are text.
     pub fn not_text(name: &str) -> Failure {
-        let name = show::safe(name);
         Failure::usage(format!("could not use {name}: its name is not UTF-8, so planctl can't record it"))
             .help("rename it")
     }

@@ -278,10 +278,11 @@ fn step_words(next: &Next, file: &dyn Fn(&str) -> String) -> String {
             format!("commit it, then planctl cancel {} && planctl run {}", shell_word(run), file(plan))
         }
         Next::UseApprovedWorker { plan, approved, named } => {
-            let flag = |worker: &String| format!(" --agent {}", shell_word(worker));
-            let (plan, approved) = (file(plan), flag(approved));
-            let anew = named.as_ref().map(flag).unwrap_or_default();
-            format!("planctl run {plan}{approved}, or approve the other: planctl approve {plan}{anew}")
+            let (plan, approved) = (file(plan), worker_flag(approved));
+            let anew = named.as_deref().map(worker_flag).unwrap_or_default();
+            format!(
+                "planctl run {plan}{approved}\n      planctl approve {plan}{anew}    (approves the other)"
+            )
         }
         Next::ServeRole { role } => format!("planctl worker run --role {} --agent NAME", shell_word(role)),
         Next::ResumeWorker { worker } => format!("planctl worker resume {}", shell_word(worker)),

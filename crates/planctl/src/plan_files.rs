@@ -101,7 +101,7 @@ pub fn or_near(context: &Context, name: &str, failure: Failure) -> Failure {
 /// Where several files fit, and where the name is no text.
 pub fn lookup(workspace: &Path, name: &Path) -> Result<Option<PathBuf>, Failure> {
     if name.to_str().is_none() {
-        return Err(Failure::not_text(&name.to_string_lossy()));
+        return Err(Failure::not_text(&show::safe(&name.to_string_lossy())));
     }
     if name.is_file() {
         return Ok(Some(name.to_owned()));

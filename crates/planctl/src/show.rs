@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use planctl_api::wire::StepState;
 use planctl_server::database::Fetching;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
@@ -126,6 +127,15 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Flushes standard output, so that a failure to write it is known.
 pub fn flush() -> Result<(), Failure> {
     write_result(io::stdout().flush())
+}
+
+/// Flushes standard output, and says whether anybody reads it: a pipe may have no reader any more.
+pub fn flush_to_reader() -> Result<bool, Failure> {
+    flush()?;
+    let out = io::stdout();
+    let mut watched = [PollFd::new(&out, PollFlags::empty())];
+    let is_known = poll(&mut watched, Some(&Timespec::default())).is_ok();
+    Ok(!(is_known && watched[0].revents().contains(PollFlags::ERR)))
 }
 
 fn write_result(result: io::Result<()>) -> Result<(), Failure> {

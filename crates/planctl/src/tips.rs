@@ -11,7 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use planctl_lang::workflow::Language;
 
 use crate::failure::Failure;
-use crate::show::shell_word;
+use crate::show::{self, shell_word};
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
 const HABITS: [(&str, &str); 80] = [
@@ -143,6 +143,12 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     {
         error.remove(looks_alike);
     }
+    let value = |kind| text_of(error, kind);
+    if let (Some(given), Some(alike)) = (value(ContextKind::InvalidValue), value(ContextKind::SuggestedValue))
+        && !is_slip(&given, &alike)
+    {
+        error.remove(ContextKind::SuggestedValue);
+    }
     let advice = error.remove(ContextKind::Suggested).and_then(|_| dashed_value(error, root, typed));
     let tip = match (
         error.kind(),
@@ -162,7 +168,7 @@ pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
     }
 }
 
-/// Returns how a command is passed that the shell parted into words: as one.
+/// Returns how a command is passed that the shell split into words: as one.
 fn quoted_command(error: &clap::Error, root: &Command, typed: &[String]) -> Option<String> {
     let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
     let refused = kinds.into_iter().find_map(|kind| text_of(error, kind))?;
@@ -205,7 +211,7 @@ fn without_jargon(error: &clap::Error, typed: &Command) -> Option<clap::Error> {
 fn of_bytes(error: &clap::Error, root: &Command, typed: &[String]) -> Option<clap::Error> {
     let word = typed.iter().find(|word| word.contains(char::REPLACEMENT_CHARACTER));
     let word = word.filter(|_| error.kind() == ErrorKind::InvalidUtf8)?;
-    Some(root.clone().error(ErrorKind::InvalidUtf8, Failure::not_text(word).message))
+    Some(root.clone().error(ErrorKind::InvalidUtf8, Failure::not_text(&show::safe(word)).message))
 }
 
 /// Returns an error about a second plan where a command takes one, which clap takes for a command or for anything else.

@@ -71,7 +71,7 @@ impl Client {
             }
         };
         let workspace = context.workspace();
-        let not_text = || Failure::not_text(&workspace.to_string_lossy());
+        let not_text = || Failure::not_text(&show::safe(&workspace.to_string_lossy()));
         let workspace = workspace.to_str().ok_or_else(not_text)?.to_owned();
         Ok(Client { api, workspace, config: context.config()?.config.clone(), server_node })
     }

@@ -75,7 +75,9 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
             trouble.iter().for_each(|told| context.say(told));
             return Ok(Exit::Yes);
         }
-        show::flush()?;
+        if !show::flush_to_reader()? {
+            return Ok(Exit::Yes);
+        }
         tokio::select! {
             news = client.wait_for_news(handle, since, std::time::Duration::from_secs(1)) => news?,
             exit = stop.wait_for_signal() => return Ok(exit),

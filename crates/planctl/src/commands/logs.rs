@@ -75,7 +75,9 @@ pub async fn follow(context: &Context, run: &str, which: Which) -> Answer {
             context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
             return Ok(Exit::Yes);
         }
-        show::flush()?;
+        if !show::flush_to_reader()? {
+            return Ok(Exit::Yes);
+        }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
             exit = stop.wait_for_signal() => return Ok(exit),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::wire::PlanDecisionView;
 use planctl_api::wire::calls::Approving;
-use planctl_config::Agent;
 
 use super::recorded::{print_recorded, recorded_exit};
 use super::run::Begins;
@@ -16,7 +15,7 @@ use crate::client::{ANSWERED_WITHIN, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::next;
 use crate::plan_files;
-use crate::show::{self, shell_word};
+use crate::show;
 
 /// Does what was typed after `planctl plan`.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
@@ -299,11 +298,6 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     }
     let decided = client.approve(&checked, given).await?;
     print_recorded(context, &decided, is_json)?;
-    // The consequence is said already; a worker that is named here has to be named there as well.
-    if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
-        let command = format!("planctl run {} {}", show::file_word(file), worker_flag(worker));
-        context.say(&next::line(&command));
-    }
     Ok(recorded_exit(&decided))
 }
 
@@ -315,14 +309,6 @@ async fn folder_of_run(context: &Context, client: &Client, path: &str) -> Result
     let run = client.status(handle).await?;
     let is_its = run.plan == path && Path::new(&run.workspace) == context.workspace();
     Ok(run.folder.filter(|_| is_its && !run.state.is_over()).unwrap_or_default())
-}
-
-/// Writes the flag that names a worker, as it would be typed.
-pub fn worker_flag(worker: &Agent) -> String {
-    match worker {
-        Agent::Exec(command) => format!("--exec {}", shell_word(command)),
-        Agent::Known { .. } | Agent::Session => format!("--agent {}", shell_word(&worker.to_string())),
-    }
 }
 
 async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {

@@ -4,22 +4,20 @@ use planctl_api::wire::Decided;
 
 use super::Context;
 use crate::failure::{Exit, Failure};
-use crate::{next, show};
+use crate::next;
+use crate::show::{self, BOLD, styled};
 
 /// Says what was recorded, by whom, and what follows.
 pub fn print_recorded(context: &Context, decided: &Decided, is_json: bool) -> Result<(), Failure> {
     if is_json {
         return show::print_json(decided);
     }
-    context.say(recorded_line(decided).trim_end());
+    context.say(&recorded_word(decided));
+    if let Some(next) = &decided.next {
+        let words = next::words_in(next, decided.workspace.as_deref());
+        context.say(&format!("{} {}", styled(BOLD, "next:"), show::safe(&words)));
+    }
     Ok(())
-}
-
-/// Says in one line what was recorded, by whom, and what follows.
-pub fn recorded_line(decided: &Decided) -> String {
-    let typed = |next| next::words_in(next, decided.workspace.as_deref());
-    let next = decided.next.as_ref().map(|next| format!(" · {}", show::safe(&typed(next))));
-    format!("{}{}\n", recorded_word(decided), next.unwrap_or_default())
 }
 
 /// Says what was recorded, and by whom.

@@ -119,11 +119,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
             let view = client.status(client.find(&run).await?).await?;
-            let again = match is_guided {
-                true => guided_again(&view),
-                false => command_to_run_again(&view, start.worker.as_ref()),
-            };
-            context.say(&next::line(&again));
+            context.say(&next::line(&command_again(&view, start.worker.as_ref())));
             Ok(Exit::Yes)
         }
         How::NeedsApproval { run, ask, no_policy } => {
@@ -138,8 +134,13 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
 }
 
-fn guided_again(view: &RunView) -> String {
-    format!("planctl guide on --again {}", next::plan_word(&view.plan, &view.workspace))
+fn command_again(view: &RunView, named: Option<&Agent>) -> String {
+    match named {
+        Some(Agent::Session) => {
+            format!("planctl guide on --again {}", next::plan_word(&view.plan, &view.workspace))
+        }
+        Some(Agent::Exec(_) | Agent::Known { .. }) | None => command_to_run_again(view, named),
+    }
 }
 
 /// Says by whose approval a run goes on that nobody was asked about at this command: a policy's, or one that a person gave
@@ -370,6 +371,9 @@ async fn watch_run(
             progress.finish(&view, client::now_unix_seconds());
             let question = question_of(client, handle, &view).await?;
             return print_end(context, &view, question.as_deref(), manner);
+        }
+        if !show::flush_to_reader()? {
+            return Ok(print_detached(context, &view, progress, Exit::Yes));
         }
         tokio::select! {
             exit = stop.wait_for_signal() => return Ok(print_detached(context, &view, progress, exit)),

@@ -13,12 +13,16 @@ fn an_approval_that_names_a_worker_starts_no_other_one() {
     let fixture = Fixture::new();
     two_steps(&fixture);
     let good = "touch done-$PLANCTL_STEP";
-    assert_eq!(fixture.planctl(&["plan", "approve", "p.md", "--exec", good]).code, 0);
+    let approved = fixture.planctl(&["plan", "approve", "p.md", "--exec", good]);
+    let next = format!("recorded: approve by ann\nnext: planctl run p.md --exec '{good}'\n");
+    assert!(approved.code == 0 && approved.err.contains(&next), "{approved:?}");
     for other in [&["--exec", "touch done-1 done-2 evil"][..], &[]] {
         let said = fixture.planctl(&[&["plan", "run", "p.md", "--no-wait"], other].concat());
         assert_eq!(said.code, 5, "{said:?}");
-        for words in ["it was approved for touch done-$PLANCTL_STEP", "planctl run p.md --agent 'exec:touch"]
-        {
+        for words in [
+            "it was approved for touch done-$PLANCTL_STEP",
+            "next: planctl run p.md --exec 'touch done-$PLANCTL_STEP'\n",
+        ] {
             assert!(said.err.contains(words), "{words}: {said:?}");
         }
     }

@@ -348,7 +348,7 @@ fn a_run_that_is_worked_on_is_paused_and_goes_on_where_it_stopped() {
     let going = at_work(&fixture);
     let paused = fixture.planctl(&["pause", "--note", "lunch"]);
     assert_eq!(paused.code, 0, "{paused:?}");
-    assert!(paused.err.contains("recorded: pause by ann · planctl resume p-1"), "{paused:?}");
+    assert!(paused.err.contains("recorded: pause by ann\nnext: planctl resume p-1\n"), "{paused:?}");
     let again = fixture.planctl(&["plan", "pause", "p-1"]);
     assert!(again.code == 0 && again.err.contains("already recorded"), "{again:?}");
     let status = fixture.status();

@@ -277,7 +277,7 @@ const QUOTES: &[Quote] = &[
             let again = said(fixture, &["approve", "p.md", "--exec", "true"]);
             again + &fixture.read("p.md") + &said(fixture, &["run", "p.md"])
         },
-        gone: &["warning[P006]", "approve by ann (already recorded) · planctl run p.md\n"],
+        gone: &["warning[P006]", "next: planctl run p.md"],
         now: &["planctl run --again p.md", "### 1. ✅ One", "p.md is done already"],
     },
     Quote {

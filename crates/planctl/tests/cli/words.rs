@@ -32,6 +32,10 @@ fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
     let said = fixture.planctl(&["plan", "show", "x.md", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, json"), "{said:?}");
+    let picture = fixture.planctl(&["graph", "render", "x.md", "--format", "png"]);
+    assert!(picture.code == 2 && !picture.err.contains("similar"), "nobody means `long`: {picture:?}");
+    let slip = fixture.planctl(&["graph", "render", "x.md", "--format", "mermiad"]);
+    assert!(slip.code == 2 && slip.err.contains("similar value exists: 'mermaid'"), "{slip:?}");
     for words in [
         &["new", "--list", "--json"][..],
         &["new", "x", "--json"],
@@ -98,6 +102,20 @@ fn row_96_a_reader_that_goes_away_is_no_failure() {
     let output = fixture.command(&["completions", "bash"]).stdout(OwnedFd::from(writer)).output().unwrap();
     let said = Said::from(output);
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+}
+
+#[test]
+fn row_96_a_command_that_follows_ends_once_nobody_reads_it() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]));
+    let run = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    for words in [&["events", "-f"][..], &["logs", "-f"], &["watch", "--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = fixture.command(words).stdout(OwnedFd::from(writer)).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {output:?}");
+    }
 }
 
 #[test]

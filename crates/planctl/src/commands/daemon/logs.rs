@@ -35,7 +35,9 @@ pub async fn run(path: &Path, follow: bool, tail: usize) -> Answer {
     let mut signals = Stop::listen()?;
     let mut part = String::new();
     loop {
-        show::flush()?;
+        if !show::flush_to_reader()? {
+            return Ok(Exit::Yes);
+        }
         tokio::select! {
             exit = signals.wait_for_signal() => return Ok(exit),
             () = tokio::time::sleep(LOOK) => {}
