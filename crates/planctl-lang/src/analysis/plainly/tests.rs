@@ -77,6 +77,13 @@ fn what_is_plainly_changed_may_be_changed() {
         ("In `src/a.py`, rename `foo` to `bar`.", &[("src/a.py", May)]),
         ("In `src/a.py` set the timeout to 60.", &[("src/a.py", May)]),
         ("Add a unit test to `tests/x.py`.", &[("tests/x.py", May)]),
+        ("Configure mypy in `pyproject.toml`.", &[("pyproject.toml", May)]),
+        (
+            "Use strict types: configure them in `mypy.ini` and mend `a.py`.",
+            &[("mypy.ini", May), ("a.py", May)],
+        ),
+        ("Declare the dependency in `pyproject.toml`.", &[("pyproject.toml", May)]),
+        ("Do not configure it in `setup.cfg`.", &[("setup.cfg", MayNot)]),
         ("Append a line to `log.txt`.", &[("log.txt", May)]),
         ("Remove the flag from `cli.py`.", &[("cli.py", May)]),
         ("Delete `old.sh`.", &[("old.sh", May)]),

@@ -159,10 +159,9 @@ pub(super) fn verb(word: &str) -> Option<Verb> {
         | "complete" | "implement" | "implementing" | "finish" | "fill" | "improve" | "simplify"
         | "format" | "reformat" | "tidy" | "patch" | "rework" | "shorten" | "clean" | "extend"
         | "translate" | "sort" | "bump" | "enable" | "disable" | "weaken" | "harden" | "speed"
-        | "rearrange" => Verb::Change,
-        "add" | "adding" | "append" | "appending" | "insert" | "inserting" | "prepend" | "include" => {
-            Verb::Add
-        }
+        | "rearrange" | "configure" | "configuring" => Verb::Change,
+        "add" | "adding" | "append" | "appending" | "insert" | "inserting" | "prepend" | "include"
+        | "declare" | "register" => Verb::Add,
         "remove" | "removing" | "delete" | "deleting" | "drop" | "strip" | "cut" => Verb::Remove,
         "move" | "moving" | "rename" | "renaming" => Verb::Move,
         "copy" | "copying" | "extract" | "list" | "collect" | "summarize" | "summarise" | "document"
