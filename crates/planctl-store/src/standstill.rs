@@ -15,9 +15,13 @@ use crate::store::Store;
 const LEAST: Duration = Duration::from_secs(5);
 
 pub(crate) const TIME: &str = "select clock_timestamp() as now";
-/// Leases that ran out meanwhile. Of one that didn't, or was extended by another process of the host, nothing is changed.
-pub(crate) const EXTEND: &str = "update items set lease_until = lease_until + $2::bigint * interval '1 microsecond', \
-     hard_deadline = hard_deadline + $2::bigint * interval '1 microsecond' \
+/// Extends leases that ran out meanwhile, and has processes that worked just before work on. Of what another process of the host extended,
+/// nothing is changed.
+pub(crate) const EXTEND: &str = "with slept as (select $2::bigint * interval '1 microsecond' as span), \
+     attended as (update attendance a set at = a.at + span from slept \
+       where a.host = $1 and a.at is distinct from a.left_at \
+       and a.at between clock_timestamp() - span - interval '15 seconds' and clock_timestamp() - interval '5 seconds') \
+     update items set lease_until = lease_until + span, hard_deadline = hard_deadline + span from slept \
      where host = $1 and state in ('leased', 'withdrawn') and lease_until < clock_timestamp()";
 
 impl Store {

@@ -54,8 +54,6 @@ impl Turns for Leases {
         if is_over(self.attended, ATTENDS) {
             shared.attend().await?;
             self.attended = Some(clock::instant());
-        } else {
-            shared.settle_standstill().await?;
         }
         let standing = store.standing().await?;
         let has_moved = has_news || self.swept_at.as_ref() != Some(&standing.open);
@@ -96,17 +94,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Sees to it that what this machine slept counts for no work.
-    async fn settle_standstill(&self) -> Result<(), ServiceError> {
-        if let Some(span) = self.server_node.store().settle_standstill(self.server_node.host()).await? {
-            tracing::info!(seconds = span.as_secs(), "this machine slept; the time counts for no work");
-        }
-        Ok(())
-    }
-
     /// Says which runs this process works on, and takes off the time in which nobody did.
     pub(crate) async fn attend(&self) -> Result<(), ServiceError> {
-        self.settle_standstill().await?;
+        self.server_node.settle_standstill().await?;
         let runs = match &self.scope {
             Scope::Host => None,
             Scope::Run(family) => Some(family.open_runs()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId, StoppingAnswer};
 use planctl_lang::duration_words;
-use planctl_store::{Expired, LapsedAsk, LeftRun, NewDraftAnswer, Proof, StoreError};
+use planctl_store::{Expired, LapsedAsk, LeftRun, NewDraftAnswer, Proof, StoreError, Unread};
 
 use crate::node::ServerNode;
 use crate::node::instance;
@@ -25,6 +25,7 @@ impl ServerNode {
     ///
     /// Those of the connection; an error of one run is part of the report.
     pub(crate) async fn sweep_once(&self) -> Result<SweepReport, ServiceError> {
+        self.settle_standstill().await?;
         let (mut report, mut recovered) = (SweepReport::default(), BTreeSet::new());
         let mut dead = Vec::new();
         let quarantined = self.quarantine().runs();
@@ -42,7 +43,7 @@ impl ServerNode {
         }
         self.store.release_lost(self.host(), &dead).await?;
         let own = self.holder()?.instance;
-        for expired in self.store.expired(&quarantined, AT_ONCE).await? {
+        for expired in self.expired_leases(&quarantined).await? {
             let Some(expired) = self.readable(expired, &mut report) else { continue };
             // This very process renews its own leases at its next heartbeat: it slept, or the database was away.
             // Others may take it all the same.
@@ -71,6 +72,26 @@ impl ServerNode {
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;
         Ok(report)
+    }
+
+    /// Returns leases that are over. Where the machine slept until just before, they are extended, and none is.
+    async fn expired_leases(&self, except: &[RunId]) -> Result<Vec<Result<Expired, Unread>>, ServiceError> {
+        let expired = self.store.expired(except, AT_ONCE).await?;
+        let has_slept = !expired.is_empty() && self.settle_standstill().await?;
+        Ok(if has_slept { Vec::new() } else { expired })
+    }
+
+    /// Sees to it that what this machine slept since the last call counts for no work; says whether it did.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub(crate) async fn settle_standstill(&self) -> Result<bool, ServiceError> {
+        let slept = self.store.settle_standstill(self.host()).await?;
+        if let Some(span) = slept {
+            tracing::info!(seconds = span.as_secs(), "this machine slept; the time counts for no work");
+        }
+        Ok(slept.is_some())
     }
 
     /// Tells runs what follows from the budgets of their days: work that has to wait, and asks that wait no more.
