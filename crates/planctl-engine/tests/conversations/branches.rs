@@ -512,3 +512,16 @@ fn a_fork_that_a_person_has_tried_again_takes_back_what_works_in_the_worktrees_b
         ",
     );
 }
+
+#[test]
+fn a_failure_is_asked_about_where_the_plan_escalates_for_another_branch_as_well() {
+    talk(
+        "
+        plan  f: fork  a: task  e: escalate  j: join  f -always-> e  f -always-> a  a -on_exhaust-> e  a -on_success-> j  e -on_success-> j  parallel 2
+        approved
+        -> clock admitted           e held: escalation planned; a#1 to coder
+        -> agent overran a#1        a held: escalation exhausted
+        -> human retry              a#2 to coder, told #1 failed
+        ",
+    );
+}

@@ -57,8 +57,8 @@ impl Model {
             Some(restart) if self.begin_anew(edge, &restart.keeps) => Signal::Success,
             Some(_) => return,
         };
-        // A node under way already is not begun twice.
-        if !matches!(self.kind(to), NodeKind::Join(_)) && self.is_live(to) {
+        // A node under way already is not begun twice; a failure is of another node than the one at which the plan escalates.
+        if !matches!(self.kind(to), NodeKind::Join(_) | NodeKind::Escalate { .. }) && self.is_live(to) {
             return;
         }
         match self.kind(to) {
@@ -156,6 +156,9 @@ impl Model {
             let subject = self.rewind_to(&edge.from);
             let is_capped = self.beyond.contains(&edge.from);
             return self.escalate(&subject, if is_capped { "visits_limit" } else { "exhausted" }, named);
+        }
+        if self.is_live(&edge.to) {
+            return;
         }
         self.note_from(edge, why);
         self.journal.push(Entry::Entered { node: edge.to.clone(), refills: false });
