@@ -138,13 +138,15 @@ fn branch_result(transition: &Transition<'_>, from: &NodeId) -> Result<Option<Br
     Ok(Some(BranchResult { node, output }))
 }
 
-/// Begins the next branch of a fork that begins them one after another.
+/// Begins the next branch of a fork that begins them one after another; one that has come already, as the run was taken up within it,
+/// is left out.
 fn begin_next(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
     let Some(fork) = transition.graph.fork_of(join) else { return Ok(()) };
     let arrivals = transition.run.record_mut(join)?.arrivals.get_or_insert_default();
-    let Some(begun) = arrivals.begun.as_mut() else { return Ok(()) };
-    let Some(edge) = transition.graph.edges_from(fork).get(usize::from(*begun)) else { return Ok(()) };
-    *begun += 1;
+    let Some(begun) = arrivals.begun else { return Ok(()) };
+    let mut left = (begun..).zip(transition.graph.edges_from(fork).iter().skip(usize::from(begun)));
+    let Some((branch, edge)) = left.find(|(branch, _)| !arrivals.has(*branch)) else { return Ok(()) };
+    arrivals.begun = Some(branch + 1);
     route::follow(transition, edge.clone(), Signal::Success);
     Ok(())
 }

@@ -525,3 +525,20 @@ fn a_failure_is_asked_about_where_the_plan_escalates_for_another_branch_as_well(
         ",
     );
 }
+
+#[test]
+fn a_branch_that_came_before_its_turn_is_not_begun_again() {
+    talk(
+        "
+        plan  o: fork p  x: task  f: fork j max 1  a: task  b: task  c: task  j: join  p: join any  o -always-> x  o -always-> f  f -always-> a  f -always-> b  f -always-> c  a -on_success-> j  b -on_success-> j  c -on_success-> j  j -on_success-> p  x -on_success-> p  p -on_success-> done  goal b  parallel 2
+        approved
+        -> clock admitted           x#1 to coder; a#1 to coder
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; p joined 1 met, 0 failed; p settled passed; goal b unmet; a#1 taken back from agent; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; c#1 to coder
+        ",
+    );
+}

@@ -250,9 +250,11 @@ impl Model {
 
     /// Begins one more branch, where the fork begins them one after another.
     fn begin_another(&mut self, node: &NodeId, fork: Option<&NodeId>) {
-        let (Some(fork), Some(begun)) = (fork, self.come(node).begun) else { return };
-        if let Some(edge) = self.edges_of(fork).into_iter().nth(begun) {
-            self.journal.push(Entry::Begins { node: node.clone(), branches: begun + 1 });
+        let come = self.come(node);
+        let (Some(fork), Some(begun)) = (fork, come.begun) else { return };
+        let left = self.edges_of(fork).into_iter().enumerate().skip(begun);
+        if let Some((branch, edge)) = left.into_iter().find(|(branch, _)| !come.has(*branch)) {
+            self.journal.push(Entry::Begins { node: node.clone(), branches: branch + 1 });
             self.open.push(ChosenEdge { edge, why: Signal::Success, by: None });
         }
     }
