@@ -372,6 +372,17 @@ impl Run {
         Ok(())
     }
 
+    /// Counts the settled steps anew, as another revision has them: a step that failed may be no part of it.
+    pub(crate) fn count_settled_steps(&mut self, graph: &Graph) {
+        self.head.settled = Outcomes::default();
+        let is_step = |id: &NodeId| graph.node(id).is_some_and(|node| node.step().is_some());
+        for (_, record) in self.nodes.iter().filter(|(id, _)| is_step(id)) {
+            if let Some(outcome) = record.state.outcome() {
+                *self.head.settled.counter_mut(outcome) += 1;
+            }
+        }
+    }
+
     /// Forgets where all nodes but the start stand, and keeps what was used and how often each was tried.
     pub(crate) fn begin_anew(&mut self, graph: &Graph) -> Result<(), Refusal> {
         if self.scope != Scope::All {

@@ -82,6 +82,7 @@ pub(super) fn apply_revision(
             transition.run.record_mut(node)?.unchecked = None;
         }
     }
+    transition.run.count_settled_steps(transition.graph);
     let head = &mut transition.run.head;
     let planned = transition.graph.budget().within(budget_max);
     // Amounts that people added to the old revision's budget are kept; a part without limit stays without.
