@@ -542,3 +542,24 @@ fn a_branch_that_came_before_its_turn_is_not_begun_again() {
         ",
     );
 }
+
+#[test]
+fn a_run_that_a_person_ended_at_a_fork_with_worktrees_goes_on_with_new_ones() {
+    talk(
+        "
+        plan  f: fork j apart  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  x: call  j -on_exhaust-> x  goal x else f  parallel 2  limit interruptions 1
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; goal x unmet; f#2 to part
+        -> harness found f#2 nothing: interrupted  f held: escalation interrupted
+        -> human abort              f settled failed by the owner; ABORTED
+        -> human resumes            queued
+        -> clock admitted           goes on; f#3 to part
+        ",
+    );
+}

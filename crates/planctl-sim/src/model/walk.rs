@@ -304,7 +304,11 @@ impl Model {
                 NodeKind::Decision(choice) if choice.command.is_some() => self.enter(&id, true),
                 NodeKind::Join(_) if self.awaits_merge(&id) => self.begin(&id),
                 NodeKind::Join(_) => open.extend(self.reopen(&id)),
-                NodeKind::Fork(fork) if fork.in_worktree && self.settled(&id).is_none() => self.begin(&id),
+                NodeKind::Fork(fork)
+                    if fork.in_worktree && matches!(self.settled(&id), None | Some(Outcome::Failed)) =>
+                {
+                    self.begin(&id);
+                }
                 NodeKind::Start => self.leave(&id, Signal::Success),
                 NodeKind::Decision(_) | NodeKind::Fork(_)
                     if self.entered_from(&id).is_some() && self.subject(&id) == id =>
