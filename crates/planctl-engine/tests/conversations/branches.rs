@@ -563,3 +563,17 @@ fn a_run_that_a_person_ended_at_a_fork_with_worktrees_goes_on_with_new_ones() {
         ",
     );
 }
+
+#[test]
+fn a_fork_that_is_entered_again_takes_back_what_its_branches_had_under_way() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  d: decision  e: escalate  f -always-> a  f -always-> b  a -on_success-> d  d -always?context.x=1-> e  d -on_success-> j  e -on_success-> f  b -on_success-> j  j -on_success-> done  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1 notes x=1  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; e held: escalation planned
+        -> human skip \"once more\"  e settled skipped by the owner; b#1 taken back from agent; a#2 to coder; b#2 to coder
+        ",
+    );
+}
