@@ -20,8 +20,11 @@ pub struct Earned {
     read: u64,
     /// When the branches of a join came together last.
     joined: BTreeMap<NodeId, u64>,
-    /// The edge and signal by which each routing node was entered.
+    /// How each decision at which nobody works was entered.
     carried: BTreeMap<NodeId, Carried>,
+    /// The node which last worked on the way to each routing node, and of the branches that came into a join, the one that failed. It is
+    /// noted on entry, as a way that goes in circles leads back to nobody.
+    sources: BTreeMap<NodeId, NodeId>,
     /// Joins, forks and checkpoints into which a way came from a node that was let pass.
     let_pass: BTreeSet<NodeId>,
 }
@@ -30,9 +33,7 @@ pub struct Earned {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Carried {
     signal: Signal,
-    /// The node which last worked on the way. It is noted on entry, as a way that goes in circles leads back to nobody.
-    source: NodeId,
-    /// Says that the source was let pass, or a person decided about it.
+    /// Says that the node which last worked on the way was let pass, or a person decided about it.
     is_let_pass: bool,
 }
 
@@ -100,6 +101,7 @@ impl Earned {
             // A person also decides about a routing node, if the path back from it went in circles.
             Fact::NodeSettled { node, by: Some(_), outcome, .. } if *outcome != Outcome::Failed => {
                 self.carried.remove(node);
+                self.sources.remove(node);
                 self.nodes.insert(node.clone(), NodeProgress::Decided);
             }
             Fact::EdgeFollowed { .. } => return self.check_followed_edge(graph, fact),
@@ -107,6 +109,7 @@ impl Earned {
                 self.nodes.clear();
                 self.joined.clear();
                 self.carried.clear();
+                self.sources.clear();
                 self.let_pass.clear();
             }
             // The person leaves behind what failed or was under way where the run stopped: it goes another way from here.
@@ -154,6 +157,7 @@ impl Earned {
             && let Some(join) = &fork.join
         {
             self.let_pass.remove(join);
+            self.sources.remove(join);
             let members = graph.members_of(join);
             self.nodes.retain(|id, progress| {
                 !matches!(progress, NodeProgress::Entered(_) | NodeProgress::Failed(_))
@@ -179,10 +183,10 @@ impl Earned {
     fn check_followed_edge(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
         let Fact::EdgeFollowed { from, to, signal, on, label, .. } = fact else { return None };
         let is_let_pass = self.is_let_pass(from);
+        self.note_source(graph, from, to, *signal != Signal::Success && !is_let_pass);
         match graph.node(to).map(|node| &node.kind) {
             Some(NodeKind::Decision(choice)) if choice.command.is_none() => {
-                let source = self.status_source(from).clone();
-                self.carried.insert(to.clone(), Carried { signal: *signal, source, is_let_pass });
+                self.carried.insert(to.clone(), Carried { signal: *signal, is_let_pass });
             }
             Some(NodeKind::Join(_) | NodeKind::Checkpoint | NodeKind::Fork(_)) if is_let_pass => {
                 self.let_pass.insert(to.clone());
@@ -256,9 +260,18 @@ impl Earned {
         when.names_failure(&expected)
     }
 
-    /// Returns the node that last worked before this one, itself included: its status passes through decisions at which nobody works.
+    fn note_source(&mut self, graph: &Graph, from: &NodeId, to: &NodeId, has_failed: bool) {
+        let Some(target) = graph.node(to).filter(|node| node.is_routing()) else { return };
+        let is_join = matches!(target.kind, NodeKind::Join(_));
+        if !is_join || has_failed || !self.sources.contains_key(to) {
+            let source = self.status_source(from).clone();
+            self.sources.insert(to.clone(), source);
+        }
+    }
+
+    /// Returns the node that last worked before this one, itself included.
     fn status_source<'a>(&'a self, node: &'a NodeId) -> &'a NodeId {
-        self.carried.get(node).map_or(node, |carried| &carried.source)
+        self.sources.get(node).unwrap_or(node)
     }
 
     /// Says whether a decision at which nobody works was entered from a pass, or from what is let pass.

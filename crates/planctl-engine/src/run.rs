@@ -123,6 +123,17 @@ impl Head {
         }
     }
 
+    /// Returns the most that the run of a node's sub-plan may use when it begins: what was set aside for it, and no more than is left.
+    /// Another attempt may go out until the run around it hears of that, and counts on what is not set aside.
+    pub fn budget_set_aside_for(&self, node: &NodeId) -> Budget {
+        let (left, own) = (self.budget_left_for(node), self.reserved.get(node).copied().unwrap_or_default());
+        Budget {
+            tokens: left.tokens.map(|left| left.min(own.tokens)),
+            micro_usd: left.micro_usd.map(|left| left.min(own.micro_usd)),
+            time: left.time,
+        }
+    }
+
     /// Returns which part of the budget does not suffice for this much more, beside what was used.
     pub fn short_of(&self, estimate: Reserved, steps_remaining: u32) -> Option<Shortfall> {
         let (budget, spent) = (self.budget, self.spent);
@@ -370,6 +381,17 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Counts the settled steps anew, as another revision has them: a step that failed may be no part of it.
+    pub(crate) fn count_settled_steps(&mut self, graph: &Graph) {
+        self.head.settled = Outcomes::default();
+        let is_step = |id: &NodeId| graph.node(id).is_some_and(|node| node.step().is_some());
+        for (_, record) in self.nodes.iter().filter(|(id, _)| is_step(id)) {
+            if let Some(outcome) = record.state.outcome() {
+                *self.head.settled.counter_mut(outcome) += 1;
+            }
+        }
     }
 
     /// Forgets where all nodes but the start stand, and keeps what was used and how often each was tried.

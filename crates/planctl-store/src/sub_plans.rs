@@ -36,12 +36,12 @@ pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs
      and c.run <> all($2::uuid[]) order by c.run limit $1";
 
 impl Store {
-    /// Returns what is left of the budget of an item's run for the run that the item waits for.
-    pub(crate) async fn budget_left_for(&self, item: &ItemId) -> Result<Budget, StoreError> {
+    /// Returns what is set aside of the budget of an item's run for the run that the item waits for.
+    pub(crate) async fn budget_set_aside_for(&self, item: &ItemId) -> Result<Budget, StoreError> {
         let row = repeated!(self, connection => sqlx::query(HEAD_AROUND).bind(item.as_str()).fetch_optional(&mut *connection))?;
         let Some(row) = row else { return Ok(Budget::default()) };
         let head: Head = from_json(row.try_get("head")?, "a run's head")?;
-        Ok(head.budget_left_for(&NodeId::new(row.try_get::<String, _>("node")?)))
+        Ok(head.budget_set_aside_for(&NodeId::new(row.try_get::<String, _>("node")?)))
     }
 
     /// Returns the highest budget that the run of a sub-plan may have, by what is left around it at that time.

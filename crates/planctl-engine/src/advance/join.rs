@@ -23,23 +23,25 @@ const RESULTS: &str = "parallel.results";
 const BEST: &str = "parallel.fan_in.best_id";
 const BEST_OUTCOME: &str = "parallel.fan_in.best_outcome";
 
-/// Goes along the edges of a fork: all of them, or as many as may be under way at once.
+/// Goes along the edges of a fork: all of them, or as many as may be under way at once. Where they lead to a join of its own, branches
+/// that are under way since it was entered before are taken back: the join waits for none of them.
 pub(super) fn start_branches(
     transition: &mut Transition<'_>,
     node: &NodeId,
     fork: &Fork,
 ) -> Result<(), Refusal> {
     transition.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
-    if transition.run.record(node)?.tally.visits > 1 {
-        // Entered again before all its branches of the time before were begun: each is begun once.
-        transition.open.retain(|(chosen, _)| chosen.edge.from != *node);
-    }
     let edges = transition.graph.edges_from(node);
     let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
+        if transition.run.record(join)?.arrivals.is_some() {
+            take_back_branches(transition, join)?;
+        }
         let begun = fork.max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
         *wait_anew(transition, join)? = Arrivals { begun, ..Arrivals::default() };
     } else if transition.run.record(node)?.tally.visits > 1 {
+        // Entered again before all its branches of the time before were begun: each is begun once.
+        transition.open.retain(|(chosen, _)| chosen.edge.from != *node);
         begin_anew(transition, node)?;
     }
     // The stack is read from its end: the edge pushed last is looked at first.
@@ -138,13 +140,15 @@ fn branch_result(transition: &Transition<'_>, from: &NodeId) -> Result<Option<Br
     Ok(Some(BranchResult { node, output }))
 }
 
-/// Begins the next branch of a fork that begins them one after another.
+/// Begins the next branch of a fork that begins them one after another; one that has come already, as the run was taken up within it,
+/// is left out.
 fn begin_next(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
     let Some(fork) = transition.graph.fork_of(join) else { return Ok(()) };
     let arrivals = transition.run.record_mut(join)?.arrivals.get_or_insert_default();
-    let Some(begun) = arrivals.begun.as_mut() else { return Ok(()) };
-    let Some(edge) = transition.graph.edges_from(fork).get(usize::from(*begun)) else { return Ok(()) };
-    *begun += 1;
+    let Some(begun) = arrivals.begun else { return Ok(()) };
+    let mut left = (begun..).zip(transition.graph.edges_from(fork).iter().skip(usize::from(begun)));
+    let Some((branch, edge)) = left.find(|(branch, _)| !arrivals.has(*branch)) else { return Ok(()) };
+    arrivals.begun = Some(branch + 1);
     route::follow(transition, edge.clone(), Signal::Success);
     Ok(())
 }

@@ -82,6 +82,7 @@ pub(super) fn apply_revision(
             transition.run.record_mut(node)?.unchecked = None;
         }
     }
+    transition.run.count_settled_steps(transition.graph);
     let head = &mut transition.run.head;
     let planned = transition.graph.budget().within(budget_max);
     // Amounts that people added to the old revision's budget are kept; a part without limit stays without.
@@ -130,7 +131,7 @@ pub(super) fn reenter_stopped_node(transition: &mut Transition<'_>, node: &NodeI
                 dispatch::dispatch_node(transition, &id)?
             }
             NodeKind::Join(_) => open.extend(join::reopen(transition, &id)?),
-            NodeKind::Fork(fork) if fork.in_worktree && transition.state(&id)?.outcome().is_none() => {
+            NodeKind::Fork(fork) if fork.in_worktree && !transition.is_met(&id)? => {
                 dispatch::dispatch_node(transition, &id)?;
             }
             NodeKind::Start => route::leave_on_success(transition, &id)?,

@@ -98,8 +98,10 @@ fn arrive(transition: &mut Transition<'_>, chosen: Chosen, signal: Signal) -> Re
         Some(restart) if begin_epoch(transition, edge, restart)? => Signal::Success,
         Some(_) => return Ok(()),
     };
-    // Two ways that come to one node while it is under way meet there: it is done once.
-    if !matches!(target.kind, NodeKind::Join(_)) && transition.state(to)?.is_live() {
+    // Two ways that come to one node while it is under way meet there: it is done once. A failure that comes to where the plan
+    // escalates is asked about at the node that failed.
+    let meets = !matches!(target.kind, NodeKind::Join(_) | NodeKind::Escalate { .. });
+    if meets && transition.state(to)?.is_live() {
         return Ok(());
     }
     match &target.kind {
@@ -356,6 +358,9 @@ fn escalate(
             return pace::escalate(transition, &subject, Reason::VisitsLimit, Some(message), named);
         }
         return pace::escalate(transition, &subject, Reason::Exhausted, reason, named);
+    }
+    if transition.state(&edge.to)?.is_live() {
+        return Ok(());
     }
     record_entered_from(transition, edge, signal)?;
     let tally = &mut transition.run.record_mut(&edge.to)?.tally;

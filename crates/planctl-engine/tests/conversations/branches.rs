@@ -512,3 +512,68 @@ fn a_fork_that_a_person_has_tried_again_takes_back_what_works_in_the_worktrees_b
         ",
     );
 }
+
+#[test]
+fn a_failure_is_asked_about_where_the_plan_escalates_for_another_branch_as_well() {
+    talk(
+        "
+        plan  f: fork  a: task  e: escalate  j: join  f -always-> e  f -always-> a  a -on_exhaust-> e  a -on_success-> j  e -on_success-> j  parallel 2
+        approved
+        -> clock admitted           e held: escalation planned; a#1 to coder
+        -> agent overran a#1        a held: escalation exhausted
+        -> human retry              a#2 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn a_branch_that_came_before_its_turn_is_not_begun_again() {
+    talk(
+        "
+        plan  o: fork p  x: task  f: fork j max 1  a: task  b: task  c: task  j: join  p: join any  o -always-> x  o -always-> f  f -always-> a  f -always-> b  f -always-> c  a -on_success-> j  b -on_success-> j  c -on_success-> j  j -on_success-> p  x -on_success-> p  p -on_success-> done  goal b  parallel 2
+        approved
+        -> clock admitted           x#1 to coder; a#1 to coder
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; p joined 1 met, 0 failed; p settled passed; goal b unmet; a#1 taken back from agent; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; c#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_run_that_a_person_ended_at_a_fork_with_worktrees_goes_on_with_new_ones() {
+    talk(
+        "
+        plan  f: fork j apart  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  x: call  j -on_exhaust-> x  goal x else f  parallel 2  limit interruptions 1
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 2 met, 0 failed; j#1 to merge
+        -> harness found j#1 merged  j merged 2 files; j settled passed; goal x unmet; f#2 to part
+        -> harness found f#2 nothing: interrupted  f held: escalation interrupted
+        -> human abort              f settled failed by the owner; ABORTED
+        -> human resumes            queued
+        -> clock admitted           goes on; f#3 to part
+        ",
+    );
+}
+
+#[test]
+fn a_fork_that_is_entered_again_takes_back_what_its_branches_had_under_way() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  d: decision  e: escalate  f -always-> a  f -always-> b  a -on_success-> d  d -always?context.x=1-> e  d -on_success-> j  e -on_success-> f  b -on_success-> j  j -on_success-> done  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1 notes x=1  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; e held: escalation planned
+        -> human skip \"once more\"  e settled skipped by the owner; b#1 taken back from agent; a#2 to coder; b#2 to coder
+        ",
+    );
+}

@@ -1,6 +1,8 @@
 //! A run that a person pauses: it goes on where it stopped, or with another revision.
 
-use super::script::talk;
+use planctl_engine::Outcomes;
+
+use super::script::{scene_after, talk};
 
 #[test]
 fn a_paused_run_takes_its_work_back_and_goes_on_where_it_stopped() {
@@ -150,6 +152,25 @@ fn p77_a_paused_run_goes_on_with_another_revision_of_what_has_not_passed() {
         -> clock admitted           goes on; b#2 to coder
         ",
     );
+}
+
+#[test]
+fn a_failed_step_that_a_revision_leaves_out_is_counted_no_more() {
+    let (_, run, _) = scene_after(
+        "
+        plan  a: task  b: task  c: task
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent overran b#1        b held: escalation no_edge
+        -> human abort              b settled failed by the owner; ABORTED
+        -> human resumes            queued
+        -> human pauses             paused
+        -> human revises -b         queued
+        ",
+    );
+    assert_eq!(run.head.settled, Outcomes { passed: 1, ..Outcomes::default() });
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub fn digest(step: &str, revision: u32) -> Digest {
     Digest::new(format!("sha256:{step}.{revision}"))
 }
 
-/// Returns the plan with other contracts for some steps.
+/// Returns the plan with other contracts for some steps; a word `-b` takes the step `b` out of it.
 pub fn revised(graph: &Graph, changed: &[&str], revision: u32) -> Graph {
     let mut parts = GraphParts::from(graph.clone());
     for node in &mut parts.nodes {
@@ -33,6 +33,14 @@ pub fn revised(graph: &Graph, changed: &[&str], revision: u32) -> Graph {
             && changed.contains(&node.id.as_str())
         {
             task.contract.digest = digest(node.id.as_str(), revision);
+        }
+    }
+    for gone in changed.iter().filter_map(|word| word.strip_prefix('-')) {
+        let next = parts.edges.iter().find(|edge| edge.from.as_str() == gone).unwrap().to.clone();
+        parts.nodes.retain(|node| node.id.as_str() != gone);
+        parts.edges.retain(|edge| edge.from.as_str() != gone);
+        for edge in parts.edges.iter_mut().filter(|edge| edge.to.as_str() == gone) {
+            edge.to = next.clone();
         }
     }
     Graph::new(parts).unwrap()

@@ -319,7 +319,7 @@ fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
         ["resumes"] => return Decision::Resume { from: None },
         ["resumes", "from", node] => return Decision::Resume { from: Some(NodeId::from(*node)) },
         ["revises", changed @ ..] => {
-            let changed = changed.iter().map(|name| NodeId::from(*name)).collect();
+            let changed = changed.iter().map(|name| NodeId::from(name.trim_start_matches('-'))).collect();
             let revision = Digest::from("sha256:next");
             return Decision::Revise { revision, changed, budget_max: None };
         }

@@ -1,6 +1,8 @@
 //! Plans within plans: a run of its own, for whose end the node waits (DOT S8, N1).
 
-use super::script::talk;
+use planctl_engine::NodeId;
+
+use super::script::{scene_after, talk};
 
 #[test]
 fn s8_a_sub_plan_runs_as_a_run_of_its_own_and_its_end_is_the_nodes() {
@@ -102,6 +104,22 @@ fn p15_what_the_run_of_a_sub_plan_may_use_is_set_aside() {
         -> harness found a#1 begun 500 tokens  a has a run; a#1 to its plan later; b#1 to coder
         "
     ));
+}
+
+/// Until the run around it hears what a sub-plan's run may use, a branch may have used less than was expected, and go out again.
+#[test]
+fn p15_the_run_of_a_sub_plan_begins_with_no_more_than_was_set_aside() {
+    let (_, run, _) = scene_after(
+        "
+        plan  f: fork j  a: plan child.md  b: task retry 1  j: join  c: task  f -always-> b  f -always-> a  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
+        approved
+        -> clock admitted           b#1 to coder; a#1 to its plan
+        -> agent reported b#1 100 tokens  b#1 to harness
+        -> harness found b#1 exit 1  b#1 failed; b#2 to coder, told #1 failed
+        ",
+    );
+    let tokens = |of: &str| run.head.budget_set_aside_for(&NodeId::from(of)).tokens;
+    assert_eq!((run.head.spent.tokens, tokens("a"), tokens("b")), (100, Some(500), Some(100)));
 }
 
 /// A raise and a branch beside it can't both have what is left: whichever comes first, the other is refused or waits.

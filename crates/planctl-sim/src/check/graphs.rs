@@ -275,7 +275,8 @@ fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     };
     let mut begun = 0;
     for fact in facts(store) {
-        if begins_anew(fact, id) {
+        // A run that is taken up may go on at the fork itself, which it enters no second time.
+        if begins_anew(fact, id) || matches!(fact, Fact::PlanActivated { .. }) {
             begun = 0;
         }
         begun += usize::from(matches!(fact, Fact::EdgeFollowed { from, .. } if from == id));

@@ -1,13 +1,14 @@
 //! The budget's promise as arithmetic over what happened (P15): at each dispatch, what was used, what everything that is out is
 //! expected to use and what this one is expected to use stay within the limit; else a person is asked, or it waits.
 //!
-//! Written from the promise. It reads events, effects and limits, and no figure of usage that engine or model keep.
+//! Written from the promise. It reads events, effects, limits and the amount set aside for the run of a sub-plan, and no figure of usage
+//! that engine or model keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{
     Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Graph, HarnessEvent, HarnessResult,
-    Inconclusive, Item, ItemId, NodeId, Purpose, Reason, Usage, Work,
+    Inconclusive, Item, ItemId, NodeId, Purpose, Reason, Reserved, Usage, Work,
 };
 
 use super::ensure;
@@ -72,7 +73,7 @@ impl Ledger {
     /// Tells what was sent out beyond the budget, or what a person is asked about within it.
     pub fn book(&mut self, graph: &Graph, event: &Event, advance: &Advance) -> Result<(), String> {
         self.limits = limits(advance.run.head.budget);
-        self.book_event(event);
+        self.book_event(event)?;
         if let Event::Clock(ClockEvent::SetAside { node, budget, .. }) = event {
             self.set_aside(node, *budget)?;
         }
@@ -86,7 +87,6 @@ impl Ledger {
             self.out.remove(&at.node);
         }
         let mut noted = advance.noted.clone();
-        let limits = limits(advance.run.head.budget);
         for effect in &advance.effects {
             match effect {
                 Effect::Withdraw(id) => {
@@ -99,7 +99,10 @@ impl Ledger {
                         }
                     }
                 }
-                Effect::Dispatch(item) => self.send_out(graph, item, limits)?,
+                Effect::Dispatch(item) => {
+                    let set_aside = advance.run.head.reserved.get(&item.at.node).copied();
+                    self.send_out(graph, item, set_aside.unwrap_or_default())?;
+                }
                 Effect::Arm { .. } | Effect::Disarm(_) => {}
             }
         }
@@ -148,7 +151,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn book_event(&mut self, event: &Event) {
+    fn book_event(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Agent(event) => {
                 let node = &event.at.node;
@@ -186,18 +189,7 @@ impl Ledger {
                 self.has_begun |= child.spent.metered + child.spent.unmetered > 0;
             }
             Event::Harness(HarnessEvent { at, found: HarnessResult::Begun { budget, .. } }) => {
-                if let Some(promise) = self.out.get_mut(&at.node)
-                    && promise.expected != [0, 0]
-                {
-                    for (part, may_use) in limits(*budget).into_iter().enumerate() {
-                        let said = self.limits[part].and(may_use).unwrap_or(promise.expected[part]);
-                        let floor = if promise.has_said { promise.expected[part] } else { 0 };
-                        promise.expected[part] = said.max(floor);
-                    }
-                }
-                if let Some(promise) = self.out.get_mut(&at.node) {
-                    promise.has_said = true;
-                }
+                return self.book_begun(&at.node, *budget);
             }
             Event::Harness(HarnessEvent {
                 at,
@@ -222,6 +214,23 @@ impl Ledger {
                 | ClockEvent::Unattended { .. },
             ) => {}
         }
+        Ok(())
+    }
+
+    /// Books what the run of another plan says that it may use, which was set aside for it before.
+    fn book_begun(&mut self, node: &NodeId, budget: Budget) -> Result<(), String> {
+        let Some(promise) = self.out.get_mut(node) else { return Ok(()) };
+        let is_promised = promise.expected != [0, 0];
+        for (part, may_use) in limits(budget).into_iter().enumerate().filter(|_| is_promised) {
+            let had = promise.expected[part];
+            let said = self.limits[part].and(may_use).unwrap_or(had);
+            ensure(promise.has_said || said <= had, || {
+                format!("P15 {node} may use {said}, and {had} were set aside")
+            })?;
+            promise.expected[part] = if promise.has_said { said.max(had) } else { said };
+        }
+        promise.has_said = true;
+        Ok(())
     }
 
     /// Promises the run of another plan more, which has to be there: beside what was used and what others are promised.
@@ -269,7 +278,7 @@ impl Ledger {
         }
     }
 
-    fn send_out(&mut self, graph: &Graph, item: &Item, limits: [Option<u64>; 2]) -> Result<(), String> {
+    fn send_out(&mut self, graph: &Graph, item: &Item, set_aside: Reserved) -> Result<(), String> {
         let node = &item.at.node;
         let goes_on = self.out.get(node).is_some_and(|promise| promise.item == item.id);
         let is_paid = match item.work {
@@ -286,7 +295,7 @@ impl Ledger {
             return Ok(());
         }
         let mut expected = self.expected(graph, node);
-        for (part, limit) in limits.into_iter().enumerate() {
+        for (part, limit) in self.limits.into_iter().enumerate() {
             let Some(limit) = limit else {
                 expected[part] = 0;
                 continue;
@@ -296,6 +305,10 @@ impl Ledger {
             if self.is_first(node) {
                 expected[part] = expected[part].min(limit.saturating_sub(self.used[part]).max(1));
             }
+            // The run of another plan may use all that is set aside for it.
+            if is_sub_plan(&item.id) {
+                expected[part] = expected[part].max([set_aside.tokens, set_aside.micro_usd][part]);
+            }
             let sum = self.used[part] + others + expected[part];
             ensure(sum <= limit, || {
                 format!(
@@ -303,14 +316,6 @@ impl Ledger {
                     item.id, self.used[part], expected[part]
                 )
             })?;
-        }
-        // The run of another plan may use all that is left.
-        if is_sub_plan(&item.id) {
-            for (part, limit) in limits.into_iter().enumerate() {
-                let others = self.out.iter().filter(|(other, _)| *other != node);
-                let others: u64 = others.map(|(_, out)| out.expected[part]).sum();
-                expected[part] = limit.map_or(0, |limit| limit.saturating_sub(self.used[part] + others));
-            }
         }
         self.out.insert(node.clone(), Promise { item: item.id.clone(), expected, has_said: false });
         Ok(())

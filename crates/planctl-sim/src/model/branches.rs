@@ -130,12 +130,12 @@ impl Model {
     pub(super) fn spread(&mut self, node: &NodeId) {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
         self.put(node, NodePosition::Over(Outcome::Passed));
-        if self.visits(node) > 1 {
-            self.open.retain(|way| way.edge.from != *node);
-        }
         let edges = self.edges_of(node);
         let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
         if let Some(join) = &fork.join {
+            if self.of(join).any(|entry| matches!(entry, Entry::Round { .. } | Entry::Arrived { .. })) {
+                self.take_back(node, join);
+            }
             self.put(join, NodePosition::Nowhere);
             self.journal.push(Entry::Round { node: join.clone() });
             self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
@@ -143,6 +143,7 @@ impl Model {
                 self.journal.push(Entry::Begins { node: join.clone(), branches: at_once });
             }
         } else if self.visits(node) > 1 {
+            self.open.retain(|way| way.edge.from != *node);
             self.await_behind(node);
         }
         // The last that is put on the pile is looked at first.
@@ -250,9 +251,11 @@ impl Model {
 
     /// Begins one more branch, where the fork begins them one after another.
     fn begin_another(&mut self, node: &NodeId, fork: Option<&NodeId>) {
-        let (Some(fork), Some(begun)) = (fork, self.come(node).begun) else { return };
-        if let Some(edge) = self.edges_of(fork).into_iter().nth(begun) {
-            self.journal.push(Entry::Begins { node: node.clone(), branches: begun + 1 });
+        let come = self.come(node);
+        let (Some(fork), Some(begun)) = (fork, come.begun) else { return };
+        let left = self.edges_of(fork).into_iter().enumerate().skip(begun);
+        if let Some((branch, edge)) = left.into_iter().find(|(branch, _)| !come.has(*branch)) {
+            self.journal.push(Entry::Begins { node: node.clone(), branches: branch + 1 });
             self.open.push(ChosenEdge { edge, why: Signal::Success, by: None });
         }
     }

@@ -57,8 +57,8 @@ impl Model {
             Some(restart) if self.begin_anew(edge, &restart.keeps) => Signal::Success,
             Some(_) => return,
         };
-        // A node under way already is not begun twice.
-        if !matches!(self.kind(to), NodeKind::Join(_)) && self.is_live(to) {
+        // A node under way already is not begun twice; a failure is of another node than the one at which the plan escalates.
+        if !matches!(self.kind(to), NodeKind::Join(_) | NodeKind::Escalate { .. }) && self.is_live(to) {
             return;
         }
         match self.kind(to) {
@@ -156,6 +156,9 @@ impl Model {
             let subject = self.rewind_to(&edge.from);
             let is_capped = self.beyond.contains(&edge.from);
             return self.escalate(&subject, if is_capped { "visits_limit" } else { "exhausted" }, named);
+        }
+        if self.is_live(&edge.to) {
+            return;
         }
         self.note_from(edge, why);
         self.journal.push(Entry::Entered { node: edge.to.clone(), refills: false });
@@ -301,7 +304,11 @@ impl Model {
                 NodeKind::Decision(choice) if choice.command.is_some() => self.enter(&id, true),
                 NodeKind::Join(_) if self.awaits_merge(&id) => self.begin(&id),
                 NodeKind::Join(_) => open.extend(self.reopen(&id)),
-                NodeKind::Fork(fork) if fork.in_worktree && self.settled(&id).is_none() => self.begin(&id),
+                NodeKind::Fork(fork)
+                    if fork.in_worktree && matches!(self.settled(&id), None | Some(Outcome::Failed)) =>
+                {
+                    self.begin(&id);
+                }
                 NodeKind::Start => self.leave(&id, Signal::Success),
                 NodeKind::Decision(_) | NodeKind::Fork(_)
                     if self.entered_from(&id).is_some() && self.subject(&id) == id =>

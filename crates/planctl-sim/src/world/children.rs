@@ -15,7 +15,7 @@ use crate::store::{Proof, RowPlace};
 pub(super) struct Child {
     node: NodeId,
     run: RunId,
-    /// The budget of its own plan.
+    /// The budget of its own plan, within what was set aside for it.
     budget: Budget,
     /// Nothing of it goes on until a person decides.
     waits: bool,
@@ -41,13 +41,15 @@ impl World {
         let number = self.children.len() as u128 + 1;
         let node = self.store.items[item].item.at.node.clone();
         let allowed = truth(self.options.seed, &["allowed", item.as_str()], 0);
+        let set_aside = self.store.head.budget_set_aside_for(&node);
         self.children.entry(item.clone()).or_insert_with(|| Child {
             node,
             run: RunId::from_u128((1 << 100) + number),
             budget: Budget {
                 tokens: allowed.is_multiple_of(2).then_some(allowed / 2 % 2_000),
                 ..Budget::default()
-            },
+            }
+            .within(set_aside),
             waits: false,
             changes: u64::from(self.options.has_pauses)
                 * (truth(self.options.seed, &["asks", item.as_str()], 0) % 4),

@@ -159,7 +159,7 @@ impl Store {
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
         let id = run_id(crate::random::uuid_at(millis));
         let left = match location {
-            RunLocation::Around(around) => self.budget_left_for(around.item).await?,
+            RunLocation::Around(around) => self.budget_set_aside_for(around.item).await?,
             RunLocation::Workspace | RunLocation::Worktree(_) => Budget::default(),
         };
         let run = Run::new(id, &revision.graph, now).within(left);
