@@ -44,7 +44,9 @@ fn must_be_done_at_once(fixture: &Fixture) {
     let view = fixture.status();
     assert_eq!(view["state"], "done", "{view}");
     assert!(view["spent"]["seconds"].as_f64().unwrap() < 300.0, "{view}");
-    let names = fixture.event_names("p-1");
+    let mut names = fixture.event_names("p-1");
+    // Whoever speaks first after the sleep says so, and two may at once.
+    names.dedup();
     let since = names.iter().position(|name| name == "node_entered").unwrap();
     let expected = [
         "node_entered",
