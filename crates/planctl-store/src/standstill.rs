@@ -20,7 +20,7 @@ pub(crate) const TIME: &str = "select clock_timestamp() as now";
 pub(crate) const EXTEND: &str = "with slept as (select $2::bigint * interval '1 microsecond' as span), \
      attended as (update attendance a set at = a.at + span from slept \
        where a.host = $1 and a.at is distinct from a.left_at \
-       and a.at between clock_timestamp() - span - interval '15 seconds' and clock_timestamp() - interval '5 seconds') \
+       and a.at between clock_timestamp() - span - interval '15 seconds' and clock_timestamp() - span) \
      update items set lease_until = lease_until + span, hard_deadline = hard_deadline + span from slept \
      where host = $1 and state in ('leased', 'withdrawn') and lease_until < clock_timestamp()";
 

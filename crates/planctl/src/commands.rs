@@ -3,8 +3,8 @@
 use planctl_server::Cleaning;
 
 use crate::args::{
-    self, Cli, Command, DaemonCommand, DbCommand, LibraryCommand, PlanCommand, PlanVerb, RunArgs, RunCommand,
-    RunVerb,
+    self, Cli, Command, DaemonCommand, DbCommand, GuardArgs, LibraryCommand, PlanCommand, PlanVerb, RunArgs,
+    RunCommand, RunVerb,
 };
 use crate::completions;
 use crate::context::Context;
@@ -77,7 +77,7 @@ pub async fn run(cli: Cli) -> Answer {
             | Command::Trust { .. }
             | Command::Help { .. }
             | Command::Demo { .. }
-            | Command::Guard(_)
+            | Command::Guard(GuardArgs { command: None, .. })
             | Command::Db(DbCommand::Url | DbCommand::Dump { .. })
             | Command::Daemon(DaemonCommand::InstallService { .. })
             | Command::Library(LibraryCommand::New(_))
