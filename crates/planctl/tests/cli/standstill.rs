@@ -45,7 +45,7 @@ fn must_be_done_at_once(fixture: &Fixture) {
     assert_eq!(view["state"], "done", "{view}");
     assert!(view["spent"]["seconds"].as_f64().unwrap() < 300.0, "{view}");
     let mut names = fixture.event_names("p-1");
-    // Whoever speaks first after the sleep says so, and two may at once.
+    // The first event after the sleep takes it off, and two events may do so at once.
     names.dedup();
     let since = names.iter().position(|name| name == "node_entered").unwrap();
     let expected = [
