@@ -177,7 +177,14 @@ pub async fn world_of(graph: Graph) -> World {
     let database = database().await;
     // The whole suite can be run without notifications: only a test that waits for a notification may take longer.
     let notifies = std::env::var("PLANCTL_NOTIFY").is_ok_and(|word| word == "off").not();
-    let settings = Settings { deadline: Duration::from_secs(30), notifies, ..Settings::default() };
+    // Tests hold rows while others come to wait for them, which takes long on a busy machine.
+    let settings = Settings {
+        deadline: Duration::from_secs(30),
+        statement_timeout: Duration::from_secs(60),
+        lock_timeout: Duration::from_secs(60),
+        notifies,
+        ..Settings::default()
+    };
     let store = Store::connect(database.connect_options(), settings).await.unwrap();
     let workspace = store.workspace(HOST, "/somewhere").await.unwrap();
     let digest = Digest::new("sha256:text");
@@ -436,12 +443,13 @@ async fn await_waiting(aside: &mut sqlx::PgConnection, count: i64, events: Optio
     .await;
 }
 
-/// Keeps everybody from writing a run, until what it returns is over.
+/// Keeps everybody from writing a run, until what it returns is over. A commit waits for it as long as anybody here does.
 pub async fn hold_run(
     connection: &mut sqlx::PgConnection,
     run: RunId,
 ) -> sqlx::Transaction<'_, sqlx::Postgres> {
-    use sqlx::Connection as _;
+    use sqlx::{Connection as _, Executor as _};
+    connection.execute("alter function planctl_commit_1 set lock_timeout = '60s'").await.unwrap();
     let mut held = connection.begin().await.unwrap();
     let run = uuid::Uuid::from_u128(run.as_u128());
     sqlx::query("select from runs where id = $1 for update").bind(run).execute(&mut *held).await.unwrap();
