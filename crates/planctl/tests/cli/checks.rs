@@ -31,7 +31,8 @@ fn answer(fixture: &Fixture, option: &str) {
     let is_over = fixture.status()["state"] == "done";
     assert_eq!(said.err.contains(" is done") && !said.err.contains("plan resume"), is_over, "{}", said.err);
     if fixture.status()["state"] == "running" {
-        assert_eq!(fixture.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 3);
+        let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
+        assert_eq!(said.code, 3, "{}{}", said.out, said.err);
     }
 }
 
