@@ -1,6 +1,6 @@
 //! Aider: `aider`. It reads its prompt from a file, edits, and never runs a command by itself.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Tool, no_list};
 use crate::git::git_folder;
@@ -66,6 +66,10 @@ const ARGUMENTS: [&str; 21] = [
     "--no-show-release-notes",
 ];
 
+/// What it writes down of the conversation, each with the name of the file in the folder of its attempt.
+const HISTORIES: [(&str, &str); 2] =
+    [("--chat-history-file", "chat-history.md"), ("--input-history-file", "input-history")];
+
 fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     let is_held = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => true,
@@ -80,6 +84,10 @@ fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     let line = CommandLine::new(["aider", "--message-file"])
         .with([order.given.message_file().as_os_str()])
         .with(ARGUMENTS);
+    // Its own place for them is the top of the repository around the workspace, or where the repository's `.aider.conf.yml` says.
+    let line = HISTORIES.into_iter().fold(line, |line, (flag, name)| {
+        line.with([OsString::from(flag), order.given.folder.join(name).into()])
+    });
     // In a folder without a repository it would make one.
     let is_checkout = git_folder(order.given.workspace).is_some();
     let line = if is_checkout { line } else { line.with(["--no-git"]) };

@@ -52,7 +52,8 @@ fn the_usual_lines_are_those_that_were_measured() {
             "aider --message-file /room/message.md --yes-always --no-auto-commits --no-dirty-commits --no-gitignore \
              --no-analytics --no-check-update --no-pretty --no-stream --no-detect-urls --no-suggest-shell-commands \
              --no-auto-lint --no-auto-test --lint-cmd true --test-cmd true --no-notifications --load '' --no-gui \
-             --no-show-release-notes --no-git",
+             --no-show-release-notes --chat-history-file /room/chat-history.md \
+             --input-history-file /room/input-history --no-git",
         ),
     ] {
         assert_eq!(line(text, PermissionMode::List, None), expected);
