@@ -192,7 +192,11 @@ fn take_up_branch(
         route::follow(transition, edge.clone(), Signal::Success);
     }
     for node in stood {
-        revise::reenter_stopped_node(transition, &node)?;
+        match transition.is_met(&node)? {
+            // The way from it was not gone to its end.
+            true => route::leave(transition, &node, Signal::Success)?,
+            false => revise::reenter_stopped_node(transition, &node)?,
+        }
     }
     Ok(())
 }
@@ -215,11 +219,74 @@ fn take_back_branches(transition: &mut Transition<'_>, join: &NodeId) -> Result<
     }
     for live in transition.run.live_nodes()?.into_iter().filter(|live| members.contains(live)) {
         transition.withdraw(&live)?;
+        note_taken_back(transition, join, &live)?;
     }
     let fork = transition.graph.fork_of(join).cloned();
     let is_other = |from: &NodeId| !members.contains(from) && Some(from) != fork.as_ref();
+    let dropped = transition.open.iter().map(|(chosen, _)| chosen.edge.clone());
+    let dropped: Vec<Edge> = dropped.filter(|edge| !is_other(&edge.from)).collect();
     transition.open.retain(|(chosen, _)| is_other(&chosen.edge.from));
+    for edge in dropped.iter().filter(|edge| Some(&edge.from) != fork.as_ref()) {
+        note_taken_back(transition, join, &edge.from)?;
+    }
     Ok(())
+}
+
+/// Notes where branches stood that end before the join whose branches are taken back: they go on there, should the run be taken up
+/// on one of them.
+fn note_taken_back(transition: &mut Transition<'_>, join: &NodeId, node: &NodeId) -> Result<(), Refusal> {
+    let members = transition.graph.members_of(join);
+    for (inner, branch) in transition.graph.branches_around(node) {
+        if members.contains(&inner) && transition.run.record(&inner)?.arrivals.is_some() {
+            let arrivals = transition.run.record_mut(&inner)?.arrivals.get_or_insert_default();
+            arrivals.waiting.entry(branch).or_default().insert(node.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Has the joins around a node at which a run is taken up wait for its branch, and other branches go on that were taken back: as many as
+/// may be under way at once.
+pub(super) fn resume_branches_around(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if !transition.state(node)?.is_live() {
+        return Ok(());
+    }
+    for (join, branch) in transition.graph.branches_around(node) {
+        let Some(fork) = transition.graph.fork_of(&join).cloned() else { continue };
+        let is_apart = transition.graph.forks_or_merges_worktrees(&join);
+        if is_apart || transition.run.record(&join)?.arrivals.is_none() {
+            continue;
+        }
+        if transition.state(&join)?.outcome().is_some() {
+            await_branch(transition, &join, Some(branch))?;
+        }
+        let arrivals = transition.run.record_mut(&join)?.arrivals.get_or_insert_default();
+        let mut waiting = std::mem::take(&mut arrivals.waiting);
+        if let Some(nodes) = waiting.remove(&branch) {
+            take_up_branch(transition, &fork, branch, nodes)?;
+        }
+        let most = most_at_once(transition.graph, &join);
+        while branches_under_way(transition, &join)? < most
+            && let Some((branch, nodes)) = waiting.pop_first()
+        {
+            take_up_branch(transition, &fork, branch, nodes)?;
+        }
+        transition.run.record_mut(&join)?.arrivals.get_or_insert_default().waiting = waiting;
+    }
+    Ok(())
+}
+
+/// Counts the branches of a join on which somebody works or a way is followed.
+fn branches_under_way(transition: &Transition<'_>, join: &NodeId) -> Result<usize, Refusal> {
+    let open = transition.open.iter().map(|(chosen, _)| chosen.edge.from.clone());
+    let nodes = transition.run.live_nodes()?.into_iter().chain(open);
+    let branches: BTreeSet<u16> = nodes
+        .filter_map(|node| {
+            let mut around = transition.graph.branches_around(&node).into_iter();
+            around.find(|(other, _)| other == join).map(|(_, branch)| branch)
+        })
+        .collect();
+    Ok(branches.len())
 }
 
 fn complete(transition: &mut Transition<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
@@ -426,7 +493,10 @@ pub(super) fn reopen_for_branch(
     join: &NodeId,
     from: &NodeId,
 ) -> Result<(), Refusal> {
-    let branch = transition.graph.branch_number(join, from);
+    await_branch(transition, join, transition.graph.branch_number(join, from))
+}
+
+fn await_branch(transition: &mut Transition<'_>, join: &NodeId, branch: Option<u16>) -> Result<(), Refusal> {
     transition.set_state(join, NodeState::Pending)?;
     let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();

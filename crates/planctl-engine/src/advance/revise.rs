@@ -111,6 +111,9 @@ pub(super) fn enter_stopped_nodes(transition: &mut Transition<'_>) -> Result<(),
         }
         entered = true;
     }
+    for node in &stopped {
+        join::resume_branches_around(transition, node)?;
+    }
     if entered { Ok(()) } else { replay(transition) }
 }
 

@@ -102,6 +102,16 @@ impl Branches {
         self.joins.get(join)?.fork.as_ref()
     }
 
+    pub(super) fn around(&self, node: &NodeId) -> Vec<(NodeId, u16)> {
+        let mut around: Vec<(&NodeId, &Arms, u16)> = self
+            .joins
+            .iter()
+            .filter_map(|(join, arms)| Some((join, arms, *arms.within.get(node)?)))
+            .collect();
+        around.sort_by_key(|(_, arms, _)| arms.within.len());
+        around.into_iter().map(|(join, _, branch)| (join.clone(), branch)).collect()
+    }
+
     pub(super) fn members_of(&self, graph: &Graph, join: &NodeId) -> BTreeSet<NodeId> {
         let Some(fork) = self.fork(join) else { return BTreeSet::new() };
         let mut members = BTreeSet::new();

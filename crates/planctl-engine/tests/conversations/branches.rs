@@ -540,7 +540,9 @@ fn a_branch_that_came_before_its_turn_is_not_begun_again() {
         -> human resumes            queued
         -> clock admitted           goes on; b#1 to coder
         -> agent reported b#1       b#1 to harness
-        -> harness found b#1 exit 0  b#1 passed; b settled passed; c#1 to coder
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; c#1 to coder
         ",
     );
 }
@@ -664,6 +666,25 @@ fn a_run_that_was_paused_where_the_plan_asks_is_asked_there_again() {
         -> human resumes            queued
         -> clock admitted           goes on; e held: escalation planned
         -> human skip \"go on\"     e settled skipped by the owner; b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn branches_that_a_join_around_them_took_back_go_on_with_the_one_at_which_a_run_is_taken_up() {
+    talk(
+        "
+        plan  o: fork p  x: task  f: fork j  a: task  b: task  j: join  p: join any  o -always-> x  o -always-> f  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> p  x -on_success-> p  p -on_success-> done  goal b  parallel 3
+        approved
+        -> clock admitted           x#1 to coder; a#1 to coder; b#1 to coder
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; p joined 1 met, 0 failed; p settled passed; goal b unmet; a#1 taken back from agent; b#1 taken back from agent; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; b#2 to coder; a#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; p joined 2 met, 0 failed; p settled passed; DONE
         ",
     );
 }

@@ -98,10 +98,79 @@ impl Model {
     /// Takes back what is under way between a fork and its join.
     fn take_back(&mut self, fork: &NodeId, join: &NodeId) {
         let inside = self.inside(fork, join);
+        let ways = self.open.iter().map(|way| way.edge.from.clone());
+        let stood: BTreeSet<NodeId> =
+            self.live().into_iter().chain(ways).filter(|node| inside.contains(node)).collect();
         for live in self.live().into_iter().filter(|live| inside.contains(live)) {
             self.put(&live, NodePosition::Nowhere);
         }
         self.open.retain(|way| !inside.contains(&way.edge.from) && way.edge.from != *fork);
+        for at in stood {
+            for (_, inner, branch) in self.around(&at) {
+                if inside.contains(&inner) && self.has_begun(&inner) {
+                    self.journal.push(Entry::Waits { node: inner, branch, at: at.clone() });
+                }
+            }
+        }
+    }
+
+    /// Says whether a join has had branches begun, or come.
+    fn has_begun(&self, join: &NodeId) -> bool {
+        self.of(join).any(|entry| matches!(entry, Entry::Round { .. } | Entry::Arrived { .. }))
+    }
+
+    /// The forks around a node, the innermost first, each with its join and the branch of the node.
+    fn around(&self, node: &NodeId) -> Vec<(NodeId, NodeId, usize)> {
+        let mut around = Vec::new();
+        if matches!(self.kind(node), NodeKind::Escalate { .. } | NodeKind::Exit { .. }) {
+            return around;
+        }
+        for (id, fork) in self.forks() {
+            let Some(join) = fork.join else { continue };
+            let leads_there = |edge: &Edge| self.walk(&edge.to, &join).contains(node);
+            if let Some(branch) = self.edges_of(&id).iter().position(leads_there) {
+                around.push((id, join, branch));
+            }
+        }
+        around.sort_by_key(|(fork, join, _)| self.inside(fork, join).len());
+        around
+    }
+
+    /// Has the joins around a node at which a run goes on wait for it, and begins beside it what was taken back.
+    pub(super) fn go_on_beside(&mut self, node: &NodeId) {
+        if !self.is_live(node) {
+            return;
+        }
+        for (fork, join, branch) in self.around(node) {
+            if self.is_in_worktree(&join) || !self.has_begun(&join) {
+                continue;
+            }
+            if self.settled(&join).is_some() {
+                self.await_branch(&join, branch);
+            }
+            let waiting = self.come(&join).waiting;
+            let NodeKind::Fork(Fork { max, .. }) = self.kind(&fork) else { continue };
+            let most = max.map_or(usize::MAX, usize::from);
+            let own = waiting.iter().filter(|(other, _)| **other == branch);
+            for (next, places) in own.chain(waiting.iter().filter(|(other, _)| **other != branch)) {
+                if *next != branch && self.under_way(&join) >= most {
+                    break;
+                }
+                self.journal.push(Entry::Called { node: join.clone(), branch: *next });
+                self.go_on_with(&fork, *next, places);
+            }
+        }
+    }
+
+    /// How many branches of a join somebody works on, or a way is gone on.
+    fn under_way(&self, join: &NodeId) -> usize {
+        let ways = self.open.iter().map(|way| way.edge.from.clone());
+        let places = self.live().into_iter().chain(ways);
+        let of_it = |node: NodeId| {
+            let mut around = self.around(&node).into_iter();
+            around.find(|(_, other, _)| other == join).map(|(.., branch)| branch)
+        };
+        places.filter_map(of_it).collect::<BTreeSet<usize>>().len()
     }
 
     /// Takes back what is under way where nothing but a join is ahead.
@@ -314,7 +383,10 @@ impl Model {
         let beginning = self.edges_of(fork).into_iter().nth(branch).filter(|_| known.is_empty());
         self.open.extend(beginning.map(|edge| ChosenEdge { edge, why: Signal::Success, by: None }));
         for place in known {
-            self.revive(place);
+            match self.settled(place) {
+                Some(outcome) if outcome != Outcome::Failed => self.leave(place, Signal::Success),
+                Some(_) | None => self.revive(place),
+            }
         }
     }
 
@@ -428,8 +500,11 @@ impl Model {
 
     /// Has a join wait once more for the branch that comes from a node.
     pub(super) fn await_again(&mut self, join: &NodeId, from: &NodeId) {
+        self.await_branch(join, self.branch(join, from));
+    }
+
+    fn await_branch(&mut self, join: &NodeId, branch: usize) {
         self.put(join, NodePosition::Nowhere);
-        let branch = self.branch(join, from);
         self.journal.push(Entry::Forgotten { node: join.clone(), branch });
         self.journal.push(Entry::Merging { node: join.clone(), outcome: None });
         let other = self.come(join).failed.into_values().next();

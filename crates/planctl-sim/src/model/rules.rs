@@ -203,15 +203,17 @@ impl Model {
             self.replayed = Some(Vec::new());
             self.leave(&start, Signal::Success);
         }
-        for stop in stops {
+        for stop in &stops {
             self.dead_end = Some(stop.clone());
-            let is_unanswered = matches!(self.settled(&stop), None | Some(Outcome::Failed));
-            if matches!(self.kind(&stop), NodeKind::Escalate { .. }) && is_unanswered && !self.is_live(&stop)
-            {
-                self.ask_planned(&stop);
+            let is_unanswered = matches!(self.settled(stop), None | Some(Outcome::Failed));
+            if matches!(self.kind(stop), NodeKind::Escalate { .. }) && is_unanswered && !self.is_live(stop) {
+                self.ask_planned(stop);
             } else {
-                self.revive(&stop);
+                self.revive(stop);
             }
+        }
+        for stop in &stops {
+            self.go_on_beside(stop);
         }
         Ok(())
     }
