@@ -114,65 +114,6 @@ impl Model {
         }
     }
 
-    /// Says whether a join has had branches begun, or come.
-    fn has_begun(&self, join: &NodeId) -> bool {
-        self.of(join).any(|entry| matches!(entry, Entry::Round { .. } | Entry::Arrived { .. }))
-    }
-
-    /// The forks around a node, the innermost first, each with its join and the branch of the node.
-    fn around(&self, node: &NodeId) -> Vec<(NodeId, NodeId, usize)> {
-        let mut around = Vec::new();
-        if matches!(self.kind(node), NodeKind::Escalate { .. } | NodeKind::Exit { .. }) {
-            return around;
-        }
-        for (id, fork) in self.forks() {
-            let Some(join) = fork.join else { continue };
-            let leads_there = |edge: &Edge| self.walk(&edge.to, &join).contains(node);
-            if let Some(branch) = self.edges_of(&id).iter().position(leads_there) {
-                around.push((id, join, branch));
-            }
-        }
-        around.sort_by_key(|(fork, join, _)| self.inside(fork, join).len());
-        around
-    }
-
-    /// Has the joins around a node at which a run goes on wait for it, and begins beside it what was taken back.
-    pub(super) fn go_on_beside(&mut self, node: &NodeId) {
-        if !self.is_live(node) {
-            return;
-        }
-        for (fork, join, branch) in self.around(node) {
-            if self.is_in_worktree(&join) || !self.has_begun(&join) {
-                continue;
-            }
-            if self.settled(&join).is_some() {
-                self.await_branch(&join, branch);
-            }
-            let waiting = self.come(&join).waiting;
-            let NodeKind::Fork(Fork { max, .. }) = self.kind(&fork) else { continue };
-            let most = max.map_or(usize::MAX, usize::from);
-            let own = waiting.iter().filter(|(other, _)| **other == branch);
-            for (next, places) in own.chain(waiting.iter().filter(|(other, _)| **other != branch)) {
-                if *next != branch && self.under_way(&join) >= most {
-                    break;
-                }
-                self.journal.push(Entry::Called { node: join.clone(), branch: *next });
-                self.go_on_with(&fork, *next, places);
-            }
-        }
-    }
-
-    /// How many branches of a join somebody works on, or a way is gone on.
-    fn under_way(&self, join: &NodeId) -> usize {
-        let ways = self.open.iter().map(|way| way.edge.from.clone());
-        let places = self.live().into_iter().chain(ways);
-        let of_it = |node: NodeId| {
-            let mut around = self.around(&node).into_iter();
-            around.find(|(_, other, _)| other == join).map(|(.., branch)| branch)
-        };
-        places.filter_map(of_it).collect::<BTreeSet<usize>>().len()
-    }
-
     /// Takes back what is under way where nothing but a join is ahead.
     fn take_back_leading_to(&mut self, join: &NodeId) {
         let all: Vec<NodeId> = self.graph.nodes().iter().map(|node| node.id.clone()).collect();
@@ -200,7 +141,7 @@ impl Model {
         is_open && self.is_in_worktree(join) && self.merging(join).is_some()
     }
 
-    fn is_in_worktree(&self, join: &NodeId) -> bool {
+    pub(super) fn is_in_worktree(&self, join: &NodeId) -> bool {
         self.forks().iter().any(|(_, fork)| fork.in_worktree && fork.join.as_ref() == Some(join))
     }
 
@@ -376,20 +317,6 @@ impl Model {
         }
     }
 
-    /// Takes a branch up where it stood, or at its beginning.
-    fn go_on_with(&mut self, fork: &NodeId, branch: usize, places: &BTreeSet<NodeId>) {
-        let known: Vec<&NodeId> =
-            places.iter().filter(|place| *place != fork && self.graph.node(place).is_some()).collect();
-        let beginning = self.edges_of(fork).into_iter().nth(branch).filter(|_| known.is_empty());
-        self.open.extend(beginning.map(|edge| ChosenEdge { edge, why: Signal::Success, by: None }));
-        for place in known {
-            match self.settled(place) {
-                Some(outcome) if outcome != Outcome::Failed => self.leave(place, Signal::Success),
-                Some(_) | None => self.revive(place),
-            }
-        }
-    }
-
     /// Says whether a run that went on from a join comes to it again from a node, and the branch of that node is not one that
     /// the join awaits again because its fork is entered anew on the way.
     fn comes_round(&self, join: &NodeId, from: &NodeId) -> bool {
@@ -503,7 +430,7 @@ impl Model {
         self.await_branch(join, self.branch(join, from));
     }
 
-    fn await_branch(&mut self, join: &NodeId, branch: usize) {
+    pub(super) fn await_branch(&mut self, join: &NodeId, branch: usize) {
         self.put(join, NodePosition::Nowhere);
         self.journal.push(Entry::Forgotten { node: join.clone(), branch });
         self.journal.push(Entry::Merging { node: join.clone(), outcome: None });
@@ -543,7 +470,7 @@ impl Model {
         self.edges_of(node).into_iter().filter(|edge| edge.restart.is_none()).collect()
     }
 
-    fn forks(&self) -> Vec<(NodeId, Fork)> {
+    pub(super) fn forks(&self) -> Vec<(NodeId, Fork)> {
         let nodes = self.graph.nodes().iter();
         let forks = nodes.filter_map(|node| {
             if let NodeKind::Fork(fork) = &node.kind { Some((node.id.clone(), fork.clone())) } else { None }
@@ -557,13 +484,13 @@ impl Model {
     }
 
     /// The nodes between a fork and its join; ways out are part of it, and what they lead to is not.
-    fn inside(&self, fork: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
+    pub(super) fn inside(&self, fork: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
         let starts: Vec<NodeId> = self.edges_of(fork).into_iter().map(|edge| edge.to).collect();
         starts.iter().flat_map(|start| self.walk(start, join)).collect()
     }
 
     /// All nodes on the ways from one to a join.
-    fn walk(&self, start: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
+    pub(super) fn walk(&self, start: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![start.clone()]);
         while let Some(id) = open.pop() {
             if id == *join || !seen.insert(id.clone()) {
