@@ -317,6 +317,9 @@ fn is_of_branch(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
     if graph.fork_of(join).is_some() {
         return graph.members_of(join).contains(node);
     }
+    if graph.leading_only_to(join).contains(node) {
+        return true;
+    }
     let is_unnamed = |node: &Node| matches!(&node.kind, NodeKind::Fork(fork) if fork.join.is_none());
     graph.nodes().iter().filter(|node| is_unnamed(node)).any(|fork| {
         let begins = graph.edges_from(&fork.id).iter();

@@ -381,6 +381,11 @@ impl Graph {
         self.branches.members_of(self, join)
     }
 
+    /// Returns the joins that have a fork of their own and on whose branches a node is, the innermost first, each with the branch.
+    pub(crate) fn branches_around(&self, node: &NodeId) -> Vec<(NodeId, u16)> {
+        self.branches.around(node)
+    }
+
     /// Says whether a node is reached from a fork before the join of that fork, so that others may go on beside it.
     pub fn is_on_a_branch(&self, node: &NodeId) -> bool {
         let forks = self.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Fork(_)));

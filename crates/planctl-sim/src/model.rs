@@ -9,6 +9,7 @@ mod money;
 mod pace;
 mod people;
 mod rules;
+mod taken_up;
 mod verbs;
 mod view;
 mod walk;

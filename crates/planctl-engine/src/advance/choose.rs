@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use crate::choosing::{Choosing, Decider, Tried};
 use crate::condition::{Condition, ConditionInput, Key, StepField};
-use crate::graph::{Edge, On, Signal};
+use crate::graph::{Edge, Node, On, Signal};
 use crate::ids::NodeId;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
@@ -194,10 +194,8 @@ impl<'t> Looks<'t> {
             "outcome" => Cow::Borrowed(self.outcome),
             "preferred_label" => Cow::Borrowed(self.preferred_label()),
             "current_node" => Cow::Borrowed(self.node.as_str()),
-            // A run that began anew has done nothing yet, and the node that led back is of the epoch before.
-            "last_stage" if self.subject.tally.visits == 0 => {
-                Cow::Borrowed(self.transition.graph.start().as_str())
-            }
+            // A run that began anew at a routing node has done nothing yet.
+            "last_stage" if self.begins_epoch() => Cow::Borrowed(self.transition.graph.start().as_str()),
             "last_stage" => Cow::Borrowed(self.last.as_str()),
             "exit_code" => Cow::Owned(known?.exit_code?.to_string()),
             "retry.remaining" => {
@@ -208,6 +206,12 @@ impl<'t> Looks<'t> {
             "failure_class" => Cow::Borrowed(self.subject.failure.as_ref()?.what.as_str()),
             _ => return None,
         })
+    }
+
+    /// Says whether the way back ends at a routing node that was entered from nowhere.
+    fn begins_epoch(&self) -> bool {
+        let is_routing = self.transition.graph.node(&self.last).is_some_and(Node::is_routing);
+        is_routing && self.subject.entered_from.is_none() && self.subject.arrivals.is_none()
     }
 
     /// Checks that all nodes which a condition names are loaded.

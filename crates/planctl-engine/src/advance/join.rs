@@ -6,14 +6,14 @@ use crate::ask::Reason;
 use crate::event::Conflict;
 use crate::fact::Fact;
 use crate::failure::{Failing, Failure};
-use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
+use crate::graph::{Edge, Fork, Graph, JoinPolicy, NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::run::{Arrivals, BranchResult, EnteredFrom, NodeState};
 
 use super::settle::Said;
-use super::{Transition, dispatch, hold, route, settle};
+use super::{Transition, dispatch, hold, revise, route, settle};
 
 /// The name under which conditions find how the branches of the last join ended, and behind which, with the branch's number
 /// from 0, `.outcome`, `.node` and `.output` of each (DOT P6).
@@ -32,12 +32,14 @@ pub(super) fn start_branches(
 ) -> Result<(), Refusal> {
     transition.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
     let edges = transition.graph.edges_from(node);
-    let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
+    // Nothing tells when branches end that meet nowhere: all of them begin.
+    let max = fork.join.as_ref().and(fork.max);
+    let at_once = max.map_or(edges.len(), usize::from).min(edges.len());
     if let Some(join) = &fork.join {
         if transition.run.record(join)?.arrivals.is_some() {
             take_back_branches(transition, join)?;
         }
-        let begun = fork.max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
+        let begun = max.map(|_| u16::try_from(at_once).unwrap_or(u16::MAX));
         *wait_anew(transition, join)? = Arrivals { begun, ..Arrivals::default() };
     } else if transition.run.record(node)?.tally.visits > 1 {
         // Entered again before all its branches of the time before were begun: each is begun once.
@@ -74,6 +76,23 @@ fn begin_anew(transition: &mut Transition<'_>, fork: &NodeId) -> Result<(), Refu
     Ok(())
 }
 
+/// Has a join without a fork of its own wait again for branches that come from some nodes; other nodes stay as they are.
+pub(super) fn await_branches_of(
+    transition: &mut Transition<'_>,
+    join: &NodeId,
+    from: &BTreeSet<&NodeId>,
+) -> Result<(), Refusal> {
+    let graph = transition.graph;
+    if graph.fork_of(join).is_some() || transition.run.record(join)?.arrivals.is_none() {
+        return Ok(());
+    }
+    let arrivals = wait_anew(transition, join)?;
+    for branch in from.iter().filter_map(|from| graph.branch_number(join, from)) {
+        arrivals.forget_branch(branch);
+    }
+    Ok(())
+}
+
 /// Notes that a branch came into a join, which goes on once enough have.
 pub(super) fn arrive(transition: &mut Transition<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
     let (join, from) = (&edge.to, &edge.from);
@@ -91,13 +110,15 @@ pub(super) fn arrive(transition: &mut Transition<'_>, edge: &Edge, signal: Signa
     let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let is_known = arrivals.has(branch);
+    let is_late = !is_forked && is_over && !is_known && !transition.graph.comes_round(join, from);
+    if is_late {
+        return route::end_late_branch(transition, join);
+    }
     if is_forked && (is_over || is_known) {
         return Ok(());
     }
     // A branch may arrive again in a loop, where no fork begins all branches anew: the newest arrival counts.
-    if is_known {
-        arrivals.forget_branch(branch);
-    }
+    arrivals.forget_branch(branch);
     if is_met {
         arrivals.record_success(branch);
     } else {
@@ -141,10 +162,13 @@ fn branch_result(transition: &Transition<'_>, from: &NodeId) -> Result<Option<Br
 }
 
 /// Begins the next branch of a fork that begins them one after another; one that has come already, as the run was taken up within it,
-/// is left out.
+/// is left out. One that waits where it stood goes on before others begin.
 fn begin_next(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
     let Some(fork) = transition.graph.fork_of(join) else { return Ok(()) };
     let arrivals = transition.run.record_mut(join)?.arrivals.get_or_insert_default();
+    if let Some((branch, nodes)) = arrivals.waiting.pop_first() {
+        return take_up_branch(transition, fork, branch, nodes);
+    }
     let Some(begun) = arrivals.begun else { return Ok(()) };
     let mut left = (begun..).zip(transition.graph.edges_from(fork).iter().skip(usize::from(begun)));
     let Some((branch, edge)) = left.find(|(branch, _)| !arrivals.has(*branch)) else { return Ok(()) };
@@ -153,20 +177,116 @@ fn begin_next(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refu
     Ok(())
 }
 
+/// Has a branch go on at the nodes at which it stood; where they are gone, it begins.
+fn take_up_branch(
+    transition: &mut Transition<'_>,
+    fork: &NodeId,
+    branch: u16,
+    nodes: BTreeSet<NodeId>,
+) -> Result<(), Refusal> {
+    let stood: Vec<NodeId> =
+        nodes.into_iter().filter(|node| node != fork && transition.graph.node(node).is_some()).collect();
+    if stood.is_empty()
+        && let Some(edge) = transition.graph.edges_from(fork).get(usize::from(branch))
+    {
+        route::follow(transition, edge.clone(), Signal::Success);
+    }
+    for node in stood {
+        match transition.is_met(&node)? {
+            // The way from it was not gone to its end.
+            true => route::leave(transition, &node, Signal::Success)?,
+            false => revise::reenter_stopped_node(transition, &node)?,
+        }
+    }
+    Ok(())
+}
+
 /// Takes back what is still under way on the branches of a join that needs no more of them (DOT P4), or new ones. With every
-/// branch there, one that left its fork early may still have company behind it, and ways that nobody has gone yet.
+/// branch there, one that left its fork early may still have company behind it, and ways that nobody has gone yet. Of a join without a
+/// fork of its own, what leads nowhere else is of its branches.
 fn take_back_branches(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
-    let members = transition.graph.members_of(join);
+    let graph = transition.graph;
+    let is_any = matches!(
+        graph.node(join).map(|node| &node.kind),
+        Some(NodeKind::Join(awaited)) if awaited.policy == JoinPolicy::Any
+    );
+    let members = match graph.fork_of(join) {
+        None if is_any => graph.leading_only_to(join),
+        Some(_) | None => graph.members_of(join),
+    };
     if members.is_empty() {
         return Ok(());
     }
     for live in transition.run.live_nodes()?.into_iter().filter(|live| members.contains(live)) {
         transition.withdraw(&live)?;
+        note_taken_back(transition, join, &live)?;
     }
     let fork = transition.graph.fork_of(join).cloned();
     let is_other = |from: &NodeId| !members.contains(from) && Some(from) != fork.as_ref();
+    let dropped = transition.open.iter().map(|(chosen, _)| chosen.edge.clone());
+    let dropped: Vec<Edge> = dropped.filter(|edge| !is_other(&edge.from)).collect();
     transition.open.retain(|(chosen, _)| is_other(&chosen.edge.from));
+    for edge in dropped.iter().filter(|edge| Some(&edge.from) != fork.as_ref()) {
+        note_taken_back(transition, join, &edge.from)?;
+    }
     Ok(())
+}
+
+/// Notes where branches stood that end before the join whose branches are taken back: they go on there, should the run be taken up
+/// on one of them.
+fn note_taken_back(transition: &mut Transition<'_>, join: &NodeId, node: &NodeId) -> Result<(), Refusal> {
+    let members = transition.graph.members_of(join);
+    for (inner, branch) in transition.graph.branches_around(node) {
+        if members.contains(&inner) && transition.run.record(&inner)?.arrivals.is_some() {
+            let arrivals = transition.run.record_mut(&inner)?.arrivals.get_or_insert_default();
+            arrivals.waiting.entry(branch).or_default().insert(node.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Has the joins around a node at which a run is taken up wait for its branch, and other branches go on that were taken back: as many as
+/// may be under way at once.
+pub(super) fn resume_branches_around(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if !transition.state(node)?.is_live() {
+        return Ok(());
+    }
+    for (join, branch) in transition.graph.branches_around(node) {
+        let Some(fork) = transition.graph.fork_of(&join).cloned() else { continue };
+        let is_apart = transition.graph.forks_or_merges_worktrees(&join);
+        if is_apart || transition.run.record(&join)?.arrivals.is_none() {
+            continue;
+        }
+        if transition.state(&join)?.outcome().is_some() {
+            await_branch(transition, &join, Some(branch))?;
+        }
+        let arrivals = transition.run.record_mut(&join)?.arrivals.get_or_insert_default();
+        let mut waiting = std::mem::take(&mut arrivals.waiting);
+        if let Some(nodes) = waiting.remove(&branch) {
+            take_up_branch(transition, &fork, branch, nodes)?;
+        }
+        let most = most_at_once(transition.graph, &join);
+        while branches_under_way(transition, &join)? < most
+            && let Some((branch, nodes)) = waiting.pop_first()
+        {
+            take_up_branch(transition, &fork, branch, nodes)?;
+        }
+        transition.run.record_mut(&join)?.arrivals.get_or_insert_default().waiting = waiting;
+    }
+    Ok(())
+}
+
+/// Counts the branches of a join on which somebody works or a way is followed.
+fn branches_under_way(transition: &Transition<'_>, join: &NodeId) -> Result<usize, Refusal> {
+    let open = transition.open.iter().map(|(chosen, _)| chosen.edge.from.clone());
+    let nodes = transition.run.live_nodes()?.into_iter().chain(open);
+    let branches: BTreeSet<u16> = nodes
+        .filter_map(|node| {
+            let mut around = transition.graph.branches_around(&node).into_iter();
+            around.find(|(other, _)| other == join).map(|(_, branch)| branch)
+        })
+        .collect();
+    Ok(branches.len())
 }
 
 fn complete(transition: &mut Transition<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
@@ -359,13 +479,24 @@ fn outcome_being_merged(transition: &Transition<'_>, join: &NodeId) -> Result<Ou
 /// The most branches whose results a condition can look at.
 const RESULTS_MAX: u16 = 64;
 
+/// Returns how many branches of a join may be under way at once.
+fn most_at_once(graph: &Graph, join: &NodeId) -> usize {
+    match graph.fork_of(join).and_then(|fork| graph.node(fork)).map(|node| &node.kind) {
+        Some(NodeKind::Fork(fork)) => fork.max.map_or(usize::MAX, usize::from),
+        Some(_) | None => usize::MAX,
+    }
+}
+
 /// Opens a join again for a branch that comes once more; the others stay as they came.
 pub(super) fn reopen_for_branch(
     transition: &mut Transition<'_>,
     join: &NodeId,
     from: &NodeId,
 ) -> Result<(), Refusal> {
-    let branch = transition.graph.branch_number(join, from);
+    await_branch(transition, join, transition.graph.branch_number(join, from))
+}
+
+fn await_branch(transition: &mut Transition<'_>, join: &NodeId, branch: Option<u16>) -> Result<(), Refusal> {
     transition.set_state(join, NodeState::Pending)?;
     let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
@@ -379,12 +510,15 @@ pub(super) fn reopen_for_branch(
 }
 
 /// Opens a join again whose branches failed, and returns the nodes at which they did; where none did, the one by which
-/// its way on was decided.
+/// its way on was decided. Branches beyond those that may be under way at once wait.
 pub(super) fn reopen(transition: &mut Transition<'_>, join: &NodeId) -> Result<BTreeSet<NodeId>, Refusal> {
     transition.set_state(join, NodeState::Pending)?;
+    let most = most_at_once(transition.graph, join);
     let record = transition.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
-    let failed: BTreeSet<NodeId> = std::mem::take(&mut arrivals.failed).into_values().collect();
+    let mut branches = std::mem::take(&mut arrivals.failed).into_iter();
+    let failed: BTreeSet<NodeId> = branches.by_ref().take(most).map(|(_, node)| node).collect();
+    arrivals.waiting.extend(branches.map(|(branch, node)| (branch, BTreeSet::from([node]))));
     let entered_from = record.entered_from.take();
     if let (true, Some(entered_from)) = (failed.is_empty(), entered_from) {
         reopen_for_branch(transition, join, &entered_from.from)?;

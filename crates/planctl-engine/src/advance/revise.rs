@@ -48,12 +48,13 @@ pub(super) fn reopen(transition: &mut Transition<'_>, node: &NodeId) -> Result<(
             return Err(Refusal::NotRepeatable(node.clone()));
         }
     }
-    for behind in all_behind {
+    for behind in &all_behind {
         let tally = transition.run.record(behind)?.tally;
         if tally.failed > 0 || tally.granted > 0 {
             let tally = &mut transition.run.record_mut(behind)?.tally;
             (tally.failed, tally.granted) = (0, 0);
         }
+        join::await_branches_of(transition, behind, &all_behind)?;
     }
     transition.run.head.stopped_at = vec![node.clone()];
     Ok(())
@@ -99,8 +100,19 @@ pub(super) fn enter_stopped_nodes(transition: &mut Transition<'_>) -> Result<(),
     let mut entered = false;
     for node in stopped.iter().filter(|node| transition.graph.node(node).is_some()) {
         transition.dead_end = Some(node.clone());
-        reenter_stopped_node(transition, node)?;
+        match transition.graph.node(node).map(|node| &node.kind) {
+            // A person was asked there, and has not answered, or ended the run: what is before it is done.
+            Some(NodeKind::Escalate { reason, .. })
+                if !transition.is_met(node)? && !transition.state(node)?.is_live() =>
+            {
+                route::ask_as_planned(transition, node, reason.clone())?;
+            }
+            Some(_) | None => reenter_stopped_node(transition, node)?,
+        }
         entered = true;
+    }
+    for node in &stopped {
+        join::resume_branches_around(transition, node)?;
     }
     if entered { Ok(()) } else { replay(transition) }
 }
@@ -135,8 +147,8 @@ pub(super) fn reenter_stopped_node(transition: &mut Transition<'_>, node: &NodeI
                 dispatch::dispatch_node(transition, &id)?;
             }
             NodeKind::Start => route::leave_on_success(transition, &id)?,
-            // The way back leads out of the branch, to work that is done: it goes on from here.
-            NodeKind::Decision(_) | NodeKind::Fork(_) if begins_a_branch(transition, &id)? => {
+            // The way back leads out of the branch, or of the epoch, to work that is done: it goes on from here.
+            NodeKind::Decision(_) | NodeKind::Fork(_) if is_first_entered(transition, &id)? => {
                 dispatch::dispatch_node(transition, &id)?;
             }
             NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
@@ -154,9 +166,10 @@ pub(super) fn reenter_stopped_node(transition: &mut Transition<'_>, node: &NodeI
     Ok(())
 }
 
-/// Says whether nobody worked between a routing node and the fork that entered it, whose join waits.
-fn begins_a_branch(transition: &Transition<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    Ok(transition.run.record(node)?.entered_from.is_some() && transition.last_acting_node(node)? == *node)
+/// Says whether nobody worked before a routing node that was entered: since the fork of its branch, whose join waits, or since the
+/// epoch began.
+fn is_first_entered(transition: &Transition<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    Ok(transition.run.record(node)?.tally.visits > 0 && transition.last_acting_node(node)? == *node)
 }
 
 /// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.

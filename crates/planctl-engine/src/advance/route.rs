@@ -155,11 +155,12 @@ fn is_being_retried(transition: &Transition<'_>, node: &NodeId) -> Result<bool, 
     Ok(has_way && record.state == NodeState::Pending && record.tally.failed > 0)
 }
 
-/// Records from where a routing node was entered.
+/// Records from where a routing node was entered. An epoch begins with a node that is entered from nowhere, so that nothing goes back
+/// to the epoch before.
 fn record_entered_from(transition: &mut Transition<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
     carry_context(transition, edge)?;
     let entered_from = EnteredFrom { from: edge.from.clone(), signal };
-    transition.run.record_mut(&edge.to)?.entered_from = Some(entered_from);
+    transition.run.record_mut(&edge.to)?.entered_from = edge.restart.is_none().then_some(entered_from);
     Ok(())
 }
 
@@ -363,9 +364,18 @@ fn escalate(
         return Ok(());
     }
     record_entered_from(transition, edge, signal)?;
-    let tally = &mut transition.run.record_mut(&edge.to)?.tally;
+    ask_as_planned(transition, &edge.to, reason)
+}
+
+/// Asks a person where the plan says so, though nothing failed.
+pub(super) fn ask_as_planned(
+    transition: &mut Transition<'_>,
+    node: &NodeId,
+    reason: Option<String>,
+) -> Result<(), Refusal> {
+    let tally = &mut transition.run.record_mut(node)?.tally;
     tally.visits = tally.visits.saturating_add(1);
-    hold::hold_with_ask(transition, &edge.to, AskKind::Escalation, Reason::Planned, reason)
+    hold::hold_with_ask(transition, node, AskKind::Escalation, Reason::Planned, reason)
 }
 
 /// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again, because
@@ -392,6 +402,8 @@ fn finish_run(transition: &mut Transition<'_>, edge: &Edge) -> Result<(), Refusa
     let is_last = transition.open.is_empty() && transition.run.live_nodes()?.is_empty();
     if !is_last {
         transition.dead_end = Some(edge.from.clone());
+        let entered_from = EnteredFrom { from: edge.from.clone(), signal: Signal::Success };
+        transition.run.record_mut(&edge.to)?.entered_from = Some(entered_from);
         return Ok(());
     }
     for goal in transition.graph.goals() {
@@ -413,6 +425,18 @@ fn finish_run(transition: &mut Transition<'_>, edge: &Edge) -> Result<(), Refusa
     transition.run.head.status = RunStatus::Ended { end: End::Done };
     let settled = transition.run.head.settled;
     transition.facts.push(Fact::PlanCompleted { settled });
+    Ok(())
+}
+
+/// Ends a branch that comes to a join which went on before and needs it no more. Where another branch came to an exit that waits for
+/// this one, the run ends there.
+pub(super) fn end_late_branch(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
+    for node in transition.graph.nodes() {
+        let is_exit = matches!(node.kind, NodeKind::Exit { success: true });
+        if is_exit && transition.run.record(&node.id)?.entered_from.is_some() {
+            return finish_run(transition, &Edge::new(join.clone(), node.id.clone(), On::Success));
+        }
+    }
     Ok(())
 }
 

@@ -102,6 +102,16 @@ impl Branches {
         self.joins.get(join)?.fork.as_ref()
     }
 
+    pub(super) fn around(&self, node: &NodeId) -> Vec<(NodeId, u16)> {
+        let mut around: Vec<(&NodeId, &Arms, u16)> = self
+            .joins
+            .iter()
+            .filter_map(|(join, arms)| Some((join, arms, *arms.within.get(node)?)))
+            .collect();
+        around.sort_by_key(|(_, arms, _)| arms.within.len());
+        around.into_iter().map(|(join, _, branch)| (join.clone(), branch)).collect()
+    }
+
     pub(super) fn members_of(&self, graph: &Graph, join: &NodeId) -> BTreeSet<NodeId> {
         let Some(fork) = self.fork(join) else { return BTreeSet::new() };
         let mut members = BTreeSet::new();
@@ -145,6 +155,60 @@ impl Graph {
             }
         }
         awaited.into_iter().map(|(join, branches)| (join.clone(), branches)).collect()
+    }
+
+    /// Returns the nodes from which every way to a good end leads through a join, which ways out of the epoch do not.
+    pub(crate) fn leading_only_to(&self, join: &NodeId) -> BTreeSet<NodeId> {
+        let mut sources: BTreeMap<&NodeId, Vec<&NodeId>> = BTreeMap::new();
+        let mut past: Vec<&NodeId> = Vec::new();
+        for edge in self.edges().iter().filter(|edge| edge.from != *join) {
+            if edge.restart.is_some() {
+                past.push(&edge.from);
+            } else {
+                sources.entry(&edge.to).or_default().push(&edge.from);
+            }
+        }
+        let exits = self.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Exit { success: true }));
+        past.extend(exits.map(|node| &node.id));
+        let walk_back = |from: Vec<&NodeId>, but: Option<&NodeId>| {
+            let (mut seen, mut open) = (BTreeSet::new(), from);
+            while let Some(id) = open.pop() {
+                if Some(id) != but && seen.insert(id.clone()) {
+                    open.extend(sources.get(id).into_iter().flatten());
+                }
+            }
+            seen
+        };
+        let past = walk_back(past, Some(join));
+        let mut leading = walk_back(vec![join], None);
+        leading.retain(|id| id != join && !past.contains(id));
+        leading
+    }
+
+    /// Says whether a node that leads into a join without a fork of its own can be come to from that join, and is not one of its
+    /// branches that begin anew with their fork. Where it can, the run comes round; else the branch began before the join went on.
+    pub fn comes_round(&self, join: &NodeId, from: &NodeId) -> bool {
+        let branch = self.branch_number(join, from);
+        let awaits_anew = |id: &NodeId| {
+            let is_unnamed = matches!(
+                self.node(id).map(|node| &node.kind),
+                Some(NodeKind::Fork(fork)) if fork.join.is_none()
+            );
+            let awaited = if is_unnamed { self.awaited_behind(id) } else { Vec::new() };
+            let mut branches = awaited.iter().filter(|(id, _)| id == join).flat_map(|(_, branches)| branches);
+            branches.any(|known| Some(*known) == branch)
+        };
+        let (mut seen, mut open) = (BTreeSet::new(), vec![join]);
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) || awaits_anew(id) {
+                continue;
+            }
+            open.extend(self.edges_from(id).iter().filter(stays).map(|edge| &edge.to));
+            if matches!(self.node(id).map(|node| &node.kind), Some(NodeKind::Exit { success: true })) {
+                open.extend(self.goals().iter().filter_map(|goal| goal.retry.as_ref()));
+            }
+        }
+        seen.contains(from)
     }
 
     /// Returns the nodes that every way from the start to a node leads through, that node among them.

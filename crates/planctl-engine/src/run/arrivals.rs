@@ -1,6 +1,6 @@
 //! The branches that have come into a join.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,10 @@ pub struct Arrivals {
     /// Branches begun, where the fork begins them one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<u16>,
+    /// Branches that go on where they stood once it is their turn, each with the nodes at which: they failed, or were taken back.
+    /// The fork stands for the beginning of the branch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waiting: BTreeMap<u16, BTreeSet<NodeId>>,
     /// The outcome with which the join settles once the worktrees of its branches are merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Outcome>,
@@ -47,6 +51,7 @@ impl Arrivals {
 
     /// Forgets a branch, however it came.
     pub(crate) fn forget_branch(&mut self, branch: u16) {
+        self.waiting.remove(&branch);
         self.failed.remove(&branch);
         self.results.remove(&branch);
         let Some(at) = self.met.iter().position(|(first, last)| (*first..=*last).contains(&branch)) else {

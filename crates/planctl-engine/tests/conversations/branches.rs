@@ -471,13 +471,15 @@ fn a_node_that_waits_for_a_person_is_left_by_the_answer_alone() {
     // The way that ended at `a`, and the one that the fork begins once more, both lead to `a`, which may be entered once.
     talk(
         "
-        plan  f: fork  a: task visits 1  e: escalate  j: join  f -always-> a  f -always-> e  a -on_exhaust-> ask  a -on_success-> j  e -on_success-> j  parallel 2
+        plan  x: task  f: fork  a: task visits 1  d: decision  j: join  x -on_success#-> f  f -always-> a  f -always-> d  a -on_exhaust-> ask  a -on_success-> j  d -always?context.x=1-> j  j -on_success-> done  parallel 2
         approved
-        -> clock admitted           a#1 to coder; e held: escalation planned
+        -> clock admitted           x#1 to coder
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; epoch 1 at f; a#1 to coder; f held: escalation no_edge
         -> agent overran a#1        a held: escalation exhausted
-        -> human revise             e#0 taken back from ask; paused
+        -> human revise             f#0 taken back from ask; paused
         -> human revises            queued
-        -> clock admitted           goes on; a held: escalation visits_limit; e held: escalation planned
+        -> clock admitted           goes on; a held: escalation visits_limit; f held: escalation no_edge
         ",
     );
 }
@@ -538,7 +540,9 @@ fn a_branch_that_came_before_its_turn_is_not_begun_again() {
         -> human resumes            queued
         -> clock admitted           goes on; b#1 to coder
         -> agent reported b#1       b#1 to harness
-        -> harness found b#1 exit 0  b#1 passed; b settled passed; c#1 to coder
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; c#1 to coder
         ",
     );
 }
@@ -574,6 +578,113 @@ fn a_fork_that_is_entered_again_takes_back_what_its_branches_had_under_way() {
         -> agent reported a#1 notes x=1  a#1 to harness
         -> harness found a#1 exit 0  a#1 passed; a settled passed; e held: escalation planned
         -> human skip \"once more\"  e settled skipped by the owner; b#1 taken back from agent; a#2 to coder; b#2 to coder
+        ",
+    );
+}
+
+#[test]
+fn p2_branches_that_failed_are_taken_up_one_after_another_where_their_fork_is_told_so() {
+    talk(
+        "
+        plan  f: fork j max 1  a: task  b: task  c: task  j: join  f -always-> a  f -always-> b  f -always-> c  a -on_success-> j  b -on_success-> j  c -on_success-> j  a -on_exhaust-> j  b -on_exhaust-> j  c -on_exhaust-> j  j -on_fail-> failed  j -on_success-> done  parallel 3
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent overran a#1        a settled failed; b#1 to coder
+        -> agent overran b#1        b settled failed; c#1 to coder
+        -> agent overran c#1        c settled failed; j joined 0 met, 3 failed; j settled failed; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; a#2 to coder
+        -> human pauses             a#2 taken back from agent; paused
+        -> human resumes            queued
+        -> clock admitted           goes on; a#3 to coder
+        -> agent overran a#3        a settled failed; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed; c#2 to coder
+        -> agent reported c#2       c#2 to harness
+        -> harness found c#2 exit 0  c#2 passed; c settled passed; j joined 2 met, 1 failed; j settled failed; FAILED
+        ",
+    );
+}
+
+#[test]
+fn p4_p9_a_join_of_any_that_no_fork_begins_goes_on_once_and_takes_back_what_leads_nowhere_else() {
+    talk(
+        "
+        plan  f: fork  a: task  b: task  j: join any  c: task  d: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  c -on_fail-> d  d -on_success-> j  c -on_success-> done  parallel 3
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 1 met, 0 failed; j settled passed; b#1 taken back from agent; c#1 to coder
+        -> agent overran c#1        c settled failed; d#1 to coder, told #1 failed
+        -> agent reported d#1       d#1 to harness
+        -> harness found d#1 exit 0  d#1 passed; d settled passed; j joined 2 met, 0 failed; j settled passed; c#2 to coder
+        ",
+    );
+}
+
+#[test]
+fn p9_a_branch_that_comes_late_to_a_join_of_any_ends_there() {
+    talk(
+        "
+        plan  f: fork  a: task  b: task  j: join any  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  b -on_exhaust-> done  j -on_success-> c  c -on_success-> done  parallel 3
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 1 met, 0 failed; j settled passed; c#1 to coder
+        -> agent reported c#1       c#1 to harness
+        -> harness found c#1 exit 0  c#1 passed; c settled passed
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p2_branches_of_a_fork_that_meet_nowhere_all_begin() {
+    talk(
+        "
+        plan  f: fork max 1  a: task  b: task  c: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  a -on_exhaust-> c  c -on_success-> done  j -on_success-> done  parallel 3
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_run_that_was_paused_where_the_plan_asks_is_asked_there_again() {
+    talk(
+        "
+        plan  a: task  e: escalate  b: task  e -on_success-> b
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; e held: escalation planned
+        -> human pauses             e#0 taken back from ask; paused
+        -> human resumes            queued
+        -> clock admitted           goes on; e held: escalation planned
+        -> human abort              e settled failed by the owner; ABORTED
+        -> human resumes            queued
+        -> clock admitted           goes on; e held: escalation planned
+        -> human skip \"go on\"     e settled skipped by the owner; b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn branches_that_a_join_around_them_took_back_go_on_with_the_one_at_which_a_run_is_taken_up() {
+    talk(
+        "
+        plan  o: fork p  x: task  f: fork j  a: task  b: task  j: join  p: join any  o -always-> x  o -always-> f  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> p  x -on_success-> p  p -on_success-> done  goal b  parallel 3
+        approved
+        -> clock admitted           x#1 to coder; a#1 to coder; b#1 to coder
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; p joined 1 met, 0 failed; p settled passed; goal b unmet; a#1 taken back from agent; b#1 taken back from agent; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; b#2 to coder; a#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; p joined 2 met, 0 failed; p settled passed; DONE
         ",
     );
 }

@@ -316,6 +316,21 @@ fn dot_b18_after_a_restart_the_last_stage_is_the_start() {
 }
 
 #[test]
+fn e12_nothing_of_the_epoch_before_is_asked_about_or_done_again() {
+    talk(
+        "plan  a: task red-first deny  d: decision  b: task  a -on_success#-> d  d -always?context.x=1-> b
+        approved
+        -> clock admitted           a rehearsed, time 1
+        -> harness rehearsed a#0 exit 0  a green before the work; a held: escalation not_red
+        -> human waive \"fine\"     a settled waived by the owner; epoch 1 at d; d held: escalation no_edge
+        -> human retry              d held: escalation no_edge
+        -> human pauses             d#0 taken back from ask; paused
+        -> human resumes            queued
+        -> clock admitted           goes on; d held: escalation no_edge",
+    );
+}
+
+#[test]
 fn e12_a_restart_takes_back_what_other_branches_have_under_way() {
     talk(
         "plan  f: fork j  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2

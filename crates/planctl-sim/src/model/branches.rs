@@ -17,6 +17,8 @@ pub struct Come {
     pub failed: BTreeMap<usize, NodeId>,
     /// How many were begun, where they are begun one after another.
     pub begun: Option<usize>,
+    /// Branches whose turn comes later, and where they go on.
+    pub waiting: BTreeMap<usize, BTreeSet<NodeId>>,
 }
 
 impl Come {
@@ -96,10 +98,41 @@ impl Model {
     /// Takes back what is under way between a fork and its join.
     fn take_back(&mut self, fork: &NodeId, join: &NodeId) {
         let inside = self.inside(fork, join);
+        let ways = self.open.iter().map(|way| way.edge.from.clone());
+        let stood: BTreeSet<NodeId> =
+            self.live().into_iter().chain(ways).filter(|node| inside.contains(node)).collect();
         for live in self.live().into_iter().filter(|live| inside.contains(live)) {
             self.put(&live, NodePosition::Nowhere);
         }
         self.open.retain(|way| !inside.contains(&way.edge.from) && way.edge.from != *fork);
+        for at in stood {
+            for (_, inner, branch) in self.around(&at) {
+                if inside.contains(&inner) && self.has_begun(&inner) {
+                    self.journal.push(Entry::Waits { node: inner, branch, at: at.clone() });
+                }
+            }
+        }
+    }
+
+    /// Takes back what is under way where nothing but a join is ahead.
+    fn take_back_leading_to(&mut self, join: &NodeId) {
+        let all: Vec<NodeId> = self.graph.nodes().iter().map(|node| node.id.clone()).collect();
+        let is_way_past = |id: &NodeId| {
+            matches!(self.kind(id), NodeKind::Exit { success: true })
+                || self.edges_of(id).iter().any(|edge| edge.restart.is_some())
+        };
+        let leads_there_only = |id: &NodeId| {
+            let past = self.reached(id, std::slice::from_ref(join), false);
+            id != join
+                && self.reached(id, &[], false).contains(join)
+                && !is_way_past(id)
+                && !past.iter().any(is_way_past)
+        };
+        let of_it: BTreeSet<NodeId> = all.into_iter().filter(leads_there_only).collect();
+        for live in self.live().into_iter().filter(|live| of_it.contains(live)) {
+            self.put(&live, NodePosition::Nowhere);
+        }
+        self.open.retain(|way| !of_it.contains(&way.edge.from));
     }
 
     /// Says whether the branches of a join have come, and what they did in their worktrees is still to be merged.
@@ -108,7 +141,7 @@ impl Model {
         is_open && self.is_in_worktree(join) && self.merging(join).is_some()
     }
 
-    fn is_in_worktree(&self, join: &NodeId) -> bool {
+    pub(super) fn is_in_worktree(&self, join: &NodeId) -> bool {
         self.forks().iter().any(|(_, fork)| fork.in_worktree && fork.join.as_ref() == Some(join))
     }
 
@@ -131,7 +164,11 @@ impl Model {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
         self.put(node, NodePosition::Over(Outcome::Passed));
         let edges = self.edges_of(node);
-        let at_once = fork.max.map_or(edges.len(), usize::from).min(edges.len());
+        // Branches that meet nowhere have nobody who would begin one later.
+        let at_once = match (&fork.join, fork.max) {
+            (Some(_), Some(max)) => edges.len().min(max.into()),
+            (Some(_), None) | (None, _) => edges.len(),
+        };
         if let Some(join) = &fork.join {
             if self.of(join).any(|entry| matches!(entry, Entry::Round { .. } | Entry::Arrived { .. })) {
                 self.take_back(node, join);
@@ -174,6 +211,20 @@ impl Model {
         let met = why == Signal::Success || passed_over;
         self.dead_end = Some(node.clone());
         if self.come(node).has(branch) || self.settled(node).is_some() || self.awaits_merge(node) {
+            let is_late =
+                self.settled(node).is_some() && !self.come(node).has(branch) && !self.comes_round(node, from);
+            if fork.is_none() && is_late {
+                let exits = self.graph.nodes().iter().map(|node| node.id.clone());
+                let is_reached = |id: &NodeId| {
+                    matches!(self.kind(id), NodeKind::Exit { success: true })
+                        && self.entered_from(id).is_some()
+                };
+                let reached = exits.filter(is_reached);
+                if let Some(exit) = reached.collect::<Vec<_>>().first() {
+                    self.finish(node, exit);
+                }
+                return;
+            }
             if fork.is_some() {
                 return;
             }
@@ -213,8 +264,10 @@ impl Model {
     }
 
     fn go_on_from(&mut self, node: &NodeId, outcome: Outcome, fork: Option<&NodeId>) {
-        if let Some(fork) = fork {
-            self.take_back(fork, node);
+        match (fork, self.kind(node)) {
+            (Some(fork), _) => self.take_back(fork, node),
+            (None, NodeKind::Join(Join { policy: JoinPolicy::Any, .. })) => self.take_back_leading_to(node),
+            (None, _) => {}
         }
         let come = self.come(node);
         if let Some(fork) = fork {
@@ -252,12 +305,37 @@ impl Model {
     /// Begins one more branch, where the fork begins them one after another.
     fn begin_another(&mut self, node: &NodeId, fork: Option<&NodeId>) {
         let come = self.come(node);
+        if let (Some(fork), Some((branch, places))) = (fork, come.waiting.first_key_value()) {
+            self.journal.push(Entry::Called { node: node.clone(), branch: *branch });
+            return self.go_on_with(fork, *branch, places);
+        }
         let (Some(fork), Some(begun)) = (fork, come.begun) else { return };
         let left = self.edges_of(fork).into_iter().enumerate().skip(begun);
         if let Some((branch, edge)) = left.into_iter().find(|(branch, _)| !come.has(*branch)) {
             self.journal.push(Entry::Begins { node: node.clone(), branches: branch + 1 });
             self.open.push(ChosenEdge { edge, why: Signal::Success, by: None });
         }
+    }
+
+    /// Says whether a run that went on from a join comes to it again from a node, and the branch of that node is not one that
+    /// the join awaits again because its fork is entered anew on the way.
+    fn comes_round(&self, join: &NodeId, from: &NodeId) -> bool {
+        let begins_it_anew = |fork: &NodeId| {
+            let again = self.begun_again(fork);
+            again.contains(join) && again.contains(from) && from != fork
+        };
+        let forks: Vec<NodeId> =
+            self.forks().into_iter().filter(|(_, fork)| fork.join.is_none()).map(|(id, _)| id).collect();
+        let but: Vec<NodeId> = forks.into_iter().filter(begins_it_anew).collect();
+        let mut seen = self.reached(join, &but, false);
+        let is_end = |id: &NodeId| matches!(self.kind(id), NodeKind::Exit { success: true });
+        if seen.iter().any(is_end) {
+            for retry in self.graph.goals().iter().filter_map(|goal| goal.retry.clone()) {
+                seen.extend(self.reached(&retry, &but, false));
+                seen.insert(retry);
+            }
+        }
+        seen.contains(from)
     }
 
     /// Returns the arrivals at a join since its fork was entered.
@@ -273,6 +351,13 @@ impl Model {
             if let Entry::Arrived { branch, .. } | Entry::Forgotten { branch, .. } = entry {
                 come.met.remove(branch);
                 come.failed.remove(branch);
+                come.waiting.remove(branch);
+            }
+            if let Entry::Waits { branch, at, .. } = entry {
+                come.waiting.entry(*branch).or_default().insert(at.clone());
+            }
+            if let Entry::Called { branch, .. } = entry {
+                come.waiting.remove(branch);
             }
             if let Entry::Arrived { branch, from, met, .. } = entry {
                 if *met {
@@ -287,30 +372,38 @@ impl Model {
 
     /// Has the joins ahead of a fork that names none wait once more for what it begins again.
     fn await_behind(&mut self, fork: &NodeId) {
-        let all: Vec<NodeId> = self.graph.nodes().iter().map(|node| node.id.clone()).collect();
+        let mut again = self.begun_again(fork);
+        let ahead: Vec<NodeId> =
+            again.iter().filter(|id| matches!(self.kind(id), NodeKind::Join(_))).cloned().collect();
+        again.remove(fork);
+        for join in ahead {
+            self.await_from(&join, &again);
+        }
+    }
+
+    /// The nodes that a fork begins again where it is entered once more: all behind it that do not lie before it as well.
+    fn begun_again(&self, fork: &NodeId) -> BTreeSet<NodeId> {
         let start = self.graph.start().clone();
         let is_before =
             |id: &NodeId| id == fork || !self.reached(&start, std::slice::from_ref(id), true).contains(fork);
-        let before: Vec<NodeId> = all.iter().filter(|id| is_before(id)).cloned().collect();
-        let again = self.reached(fork, &before, false);
-        let ahead: Vec<&NodeId> = all
-            .iter()
-            .filter(|id| again.contains(*id) && matches!(self.kind(id), NodeKind::Join(_)))
-            .collect();
-        for join in ahead {
-            if self.fork_of(join).is_some()
-                || (self.come(join) == Come::default()
-                    && self.entered_from(join).is_none()
-                    && self.settled(join).is_none())
-            {
-                continue;
-            }
-            self.put(join, NodePosition::Nowhere);
-            self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
-            for (branch, from) in self.needed(join).into_iter().enumerate() {
-                if again.contains(&from) && from != *fork {
-                    self.journal.push(Entry::Forgotten { node: join.clone(), branch });
-                }
+        let all = self.graph.nodes().iter().map(|node| node.id.clone());
+        let before: Vec<NodeId> = all.filter(is_before).collect();
+        self.reached(fork, &before, false)
+    }
+
+    /// Has a join that no fork names, if it was come to, wait once more for the branches that end at some nodes.
+    pub(super) fn await_from(&mut self, join: &NodeId, again: &BTreeSet<NodeId>) {
+        let is_untouched = self.come(join) == Come::default()
+            && self.entered_from(join).is_none()
+            && self.settled(join).is_none();
+        if self.fork_of(join).is_some() || is_untouched {
+            return;
+        }
+        self.put(join, NodePosition::Nowhere);
+        self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
+        for (branch, from) in self.needed(join).into_iter().enumerate() {
+            if again.contains(&from) {
+                self.journal.push(Entry::Forgotten { node: join.clone(), branch });
             }
         }
     }
@@ -334,8 +427,11 @@ impl Model {
 
     /// Has a join wait once more for the branch that comes from a node.
     pub(super) fn await_again(&mut self, join: &NodeId, from: &NodeId) {
+        self.await_branch(join, self.branch(join, from));
+    }
+
+    pub(super) fn await_branch(&mut self, join: &NodeId, branch: usize) {
         self.put(join, NodePosition::Nowhere);
-        let branch = self.branch(join, from);
         self.journal.push(Entry::Forgotten { node: join.clone(), branch });
         self.journal.push(Entry::Merging { node: join.clone(), outcome: None });
         let other = self.come(join).failed.into_values().next();
@@ -352,13 +448,17 @@ impl Model {
             self.journal.push(Entry::Forgotten { node: join.clone(), branch: *branch });
         }
         self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
-        match entered_from {
-            Some((from, _)) if failed.is_empty() => {
-                self.await_again(join, &from);
-                BTreeSet::from([from])
-            }
-            Some(_) | None => failed.into_values().collect(),
+        if let (true, Some((from, _))) = (failed.is_empty(), entered_from) {
+            self.await_again(join, &from);
+            return BTreeSet::from([from]);
         }
+        let fork =
+            self.forks().into_iter().map(|(_, fork)| fork).find(|fork| fork.join.as_ref() == Some(join));
+        let room = fork.and_then(|fork| fork.max).map_or(failed.len(), usize::from);
+        for (branch, at) in failed.iter().skip(room) {
+            self.journal.push(Entry::Waits { node: join.clone(), branch: *branch, at: at.clone() });
+        }
+        failed.into_values().take(room).collect()
     }
 
     pub(super) fn edges_of(&self, node: &NodeId) -> Vec<Edge> {
@@ -370,7 +470,7 @@ impl Model {
         self.edges_of(node).into_iter().filter(|edge| edge.restart.is_none()).collect()
     }
 
-    fn forks(&self) -> Vec<(NodeId, Fork)> {
+    pub(super) fn forks(&self) -> Vec<(NodeId, Fork)> {
         let nodes = self.graph.nodes().iter();
         let forks = nodes.filter_map(|node| {
             if let NodeKind::Fork(fork) = &node.kind { Some((node.id.clone(), fork.clone())) } else { None }
@@ -384,13 +484,13 @@ impl Model {
     }
 
     /// The nodes between a fork and its join; ways out are part of it, and what they lead to is not.
-    fn inside(&self, fork: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
+    pub(super) fn inside(&self, fork: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
         let starts: Vec<NodeId> = self.edges_of(fork).into_iter().map(|edge| edge.to).collect();
         starts.iter().flat_map(|start| self.walk(start, join)).collect()
     }
 
     /// All nodes on the ways from one to a join.
-    fn walk(&self, start: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
+    pub(super) fn walk(&self, start: &NodeId, join: &NodeId) -> BTreeSet<NodeId> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![start.clone()]);
         while let Some(id) = open.pop() {
             if id == *join || !seen.insert(id.clone()) {

@@ -64,6 +64,10 @@ pub(super) enum Entry {
     Arrived { node: NodeId, branch: usize, from: NodeId, met: bool },
     /// A branch comes into a join once more.
     Forgotten { node: NodeId, branch: usize },
+    /// A branch goes on at a place once it is its turn.
+    Waits { node: NodeId, branch: usize, at: NodeId },
+    /// It is the turn of a branch that waited.
+    Called { node: NodeId, branch: usize },
     /// A fork that begins its branches one after another has begun so many.
     Begins { node: NodeId, branches: usize },
     /// A checkpoint recorded the workspace.
@@ -172,6 +176,8 @@ impl Entry {
             | Entry::Round { node }
             | Entry::Arrived { node, .. }
             | Entry::Forgotten { node, .. }
+            | Entry::Waits { node, .. }
+            | Entry::Called { node, .. }
             | Entry::Begins { node, .. }
             | Entry::Saved { node, .. }
             | Entry::Merging { node, .. }

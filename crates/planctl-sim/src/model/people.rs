@@ -1,5 +1,7 @@
 //! The model's people: a person's decisions about a run, and the effect of each answer.
 
+use std::collections::BTreeSet;
+
 use planctl_engine::{
     Answer, AskKind, Budget, Decision, Graph, HumanEvent, ItemId, NodeId, NodeKind, Outcome, Role, Signal,
 };
@@ -54,8 +56,12 @@ impl Model {
                     {
                         return Err(No);
                     }
-                    for node in self.behind(from) {
-                        self.journal.push(Entry::Refilled { node });
+                    let behind: BTreeSet<NodeId> = self.behind(from).into_iter().collect();
+                    for node in &behind {
+                        self.journal.push(Entry::Refilled { node: node.clone() });
+                        if let NodeKind::Join(_) = self.kind(node) {
+                            self.await_from(node, &behind);
+                        }
                     }
                     self.stopped_at = vec![from.clone()];
                     self.tell(format!("reopened {from}"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, Budget, ClockEvent, Event, FaultKind, Graph, HarnessResult, Hints,
-    Level, NodeId, Observation, Outcome, Report, Signal, Timestamp,
+    Level, NodeId, NodeKind, Observation, Outcome, Report, Signal, Timestamp,
 };
 
 use super::journal::Entry;
@@ -203,9 +203,17 @@ impl Model {
             self.replayed = Some(Vec::new());
             self.leave(&start, Signal::Success);
         }
-        for stop in stops {
+        for stop in &stops {
             self.dead_end = Some(stop.clone());
-            self.revive(&stop);
+            let is_unanswered = matches!(self.settled(stop), None | Some(Outcome::Failed));
+            if matches!(self.kind(stop), NodeKind::Escalate { .. }) && is_unanswered && !self.is_live(stop) {
+                self.ask_planned(stop);
+            } else {
+                self.revive(stop);
+            }
+        }
+        for stop in &stops {
+            self.go_on_beside(stop);
         }
         Ok(())
     }

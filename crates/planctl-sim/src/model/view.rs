@@ -258,5 +258,6 @@ fn status_of(run: &Run) -> Status {
 fn come_into(arrivals: &Arrivals) -> Come {
     let met = arrivals.met.iter().flat_map(|(first, last)| *first..=*last).map(usize::from).collect();
     let failed = arrivals.failed.iter().map(|(branch, from)| (usize::from(*branch), from.clone())).collect();
-    Come { met, failed, begun: arrivals.begun.map(usize::from) }
+    let waiting = arrivals.waiting.iter().map(|(branch, places)| (usize::from(*branch), places.clone()));
+    Come { met, failed, begun: arrivals.begun.map(usize::from), waiting: waiting.collect() }
 }

@@ -93,7 +93,7 @@ impl Model {
             }
             NodeKind::Join(_) => self.join(edge, why),
             NodeKind::Escalate { .. } => self.come_to_ask(edge, why),
-            NodeKind::Exit { success: true } => self.finish(&edge.from),
+            NodeKind::Exit { success: true } => self.finish(&edge.from, to),
             NodeKind::Exit { success: false } => {
                 self.end_at(Status::Failed, &edge.from);
                 self.tell(format!("failed at {}", self.subject(&edge.from)));
@@ -161,15 +161,22 @@ impl Model {
             return;
         }
         self.note_from(edge, why);
-        self.journal.push(Entry::Entered { node: edge.to.clone(), refills: false });
-        self.ask(&edge.to, AskKind::Escalation, "planned");
+        self.ask_planned(&edge.to);
+    }
+
+    /// Has a person look, as the plan wants.
+    pub(super) fn ask_planned(&mut self, node: &NodeId) {
+        self.journal.push(Entry::Entered { node: node.clone(), refills: false });
+        self.ask(node, AskKind::Escalation, "planned");
     }
 
     /// Ends the run well, unless something that must have passed has not.
-    fn finish(&mut self, from: &NodeId) {
+    pub(super) fn finish(&mut self, from: &NodeId, exit: &NodeId) {
         // Other branches are waited for.
         if !self.open.is_empty() || !self.live().is_empty() {
             self.dead_end = Some(from.clone());
+            let from = Some((from.clone(), Signal::Success));
+            self.journal.push(Entry::EnteredFrom { node: exit.clone(), from });
             return;
         }
         for goal in self.graph.goals().to_vec() {
@@ -203,7 +210,9 @@ impl Model {
 
     fn note_from(&mut self, edge: &Edge, why: Signal) {
         self.bring_context(edge);
-        self.journal.push(Entry::EnteredFrom { node: edge.to.clone(), from: Some((edge.from.clone(), why)) });
+        // Nothing of the epoch before lies behind the node at which one begins.
+        let from = edge.restart.is_none().then(|| (edge.from.clone(), why));
+        self.journal.push(Entry::EnteredFrom { node: edge.to.clone(), from });
     }
 
     fn bring_context(&mut self, edge: &Edge) {
@@ -311,7 +320,7 @@ impl Model {
                 }
                 NodeKind::Start => self.leave(&id, Signal::Success),
                 NodeKind::Decision(_) | NodeKind::Fork(_)
-                    if self.entered_from(&id).is_some() && self.subject(&id) == id =>
+                    if self.visits(&id) > 0 && self.subject(&id) == id =>
                 {
                     self.begin(&id);
                 }
