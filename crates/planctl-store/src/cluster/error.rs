@@ -155,6 +155,19 @@ pub enum ClusterError {
         reason: String,
         /// The server's log.
         log: PathBuf,
+    /// The data could not be made.
+    #[error("make the private Postgres in {}: {program} says: {reason}{}", data.display(), making_hint(reason, log.as_deref()))]
+    NotMade {
+        /// Where the data would be.
+        data: PathBuf,
+        /// The program that makes them.
+        program: String,
+        /// The line that says why it ended.
+        reason: String,
+        /// The log that has all that it said; none where that could not be written either.
+        log: Option<PathBuf>,
+    },
+
         /// Its last 20 lines.
         tail: String,
     },
@@ -238,6 +251,15 @@ impl<T> At<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, ClusterError> {
         self.map_err(|source| ClusterError::File { action, path: path.to_owned(), source })
     }
+}
+
+/// Says what to do where data could not be made, and where all is that was said.
+fn making_hint(reason: &str, log: Option<&Path>) -> String {
+    let room = "make room there, or set PLANCTL_STATE_DIR to a directory on another disk";
+    let room = reason.contains("No space left on device").then(|| room.to_owned());
+    let said = log.map(|log| format!("all that it said is in {}", log.display()));
+    let words: Vec<String> = room.into_iter().chain(said).collect();
+    if words.is_empty() { String::new() } else { format!("\nhelp: {}", words.join("; ")) }
 }
 
 impl<T> At<T> for rustix::io::Result<T> {
