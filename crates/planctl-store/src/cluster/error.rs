@@ -12,6 +12,18 @@ pub enum ClusterError {
     #[error("find a place for planctl's state: no home directory is known; set PLANCTL_STATE_DIR")]
     NoStateDir,
 
+    /// The state directory that was named is another one in each folder, and children work in others.
+    #[error(
+        "use the state directory `{}`: PLANCTL_STATE_DIR has to be an absolute path\nhelp: export PLANCTL_STATE_DIR={}",
+        named.display(), absolute.display()
+    )]
+    RelativeStateDir {
+        /// The path that was named.
+        named: PathBuf,
+        /// The same, from the current directory.
+        absolute: PathBuf,
+    },
+
     /// A file or directory of the cluster could not be used.
     #[error("{action} {}: {source}{}", path.display(), ownership_hint(source))]
     File {
@@ -143,18 +155,6 @@ pub enum ClusterError {
         reason: String,
     },
 
-    /// Postgres did not come up.
-    #[error(
-        "start the private Postgres in {}: {reason}; its last words in {}:\n{tail}\nhelp: planctl db status",
-        data.display(), log.display()
-    )]
-    StartFailed {
-        /// The data directory.
-        data: PathBuf,
-        /// The observation.
-        reason: String,
-        /// The server's log.
-        log: PathBuf,
     /// The data could not be made.
     #[error("make the private Postgres in {}: {program} says: {reason}{}", data.display(), making_hint(reason, log.as_deref()))]
     NotMade {
@@ -168,6 +168,18 @@ pub enum ClusterError {
         log: Option<PathBuf>,
     },
 
+    /// Postgres did not come up.
+    #[error(
+        "start the private Postgres in {}: {reason}; its last words in {}:\n{tail}\nhelp: planctl db status",
+        data.display(), log.display()
+    )]
+    StartFailed {
+        /// The data directory.
+        data: PathBuf,
+        /// The observation.
+        reason: String,
+        /// The server's log.
+        log: PathBuf,
         /// Its last 20 lines.
         tail: String,
     },
@@ -241,6 +253,15 @@ fn ownership_hint(source: &io::Error) -> &'static str {
     }
 }
 
+/// Says what to do where data could not be made, and where all is that was said.
+fn making_hint(reason: &str, log: Option<&Path>) -> String {
+    let room = "make room there, or set PLANCTL_STATE_DIR to a directory on another disk";
+    let room = reason.contains("No space left on device").then(|| room.to_owned());
+    let said = log.map(|log| format!("all that it said is in {}", log.display()));
+    let words: Vec<String> = room.into_iter().chain(said).collect();
+    if words.is_empty() { String::new() } else { format!("\nhelp: {}", words.join("; ")) }
+}
+
 /// Gives an input/output error its place.
 pub(crate) trait At<T> {
     /// Names the action and the path.
@@ -251,15 +272,6 @@ impl<T> At<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, ClusterError> {
         self.map_err(|source| ClusterError::File { action, path: path.to_owned(), source })
     }
-}
-
-/// Says what to do where data could not be made, and where all is that was said.
-fn making_hint(reason: &str, log: Option<&Path>) -> String {
-    let room = "make room there, or set PLANCTL_STATE_DIR to a directory on another disk";
-    let room = reason.contains("No space left on device").then(|| room.to_owned());
-    let said = log.map(|log| format!("all that it said is in {}", log.display()));
-    let words: Vec<String> = room.into_iter().chain(said).collect();
-    if words.is_empty() { String::new() } else { format!("\nhelp: {}", words.join("; ")) }
 }
 
 impl<T> At<T> for rustix::io::Result<T> {
