@@ -38,6 +38,10 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("does not listen on 127.0.0.1:0"), "{said:?}");
     assert!(said.err.contains("next: planctl daemon stop"), "{said:?}");
+    let said = place.planctl(&["daemon", "start", "-j", "9", "--gates", "3"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    let lacks = format!("a daemon is there already, pid {pid}, without --workers 9, --gates 3");
+    assert!(said.err.contains(&lacks) && said.err.contains("next: planctl daemon stop"), "{said:?}");
     let logs = place.must(&["daemon", "logs"]);
     assert!(logs.out.contains("using private Postgres") && logs.out.contains("ready"), "{logs:?}");
     assert_eq!(place.must(&["daemon", "logs", "--tail", "1"]).out.lines().count(), 1);
