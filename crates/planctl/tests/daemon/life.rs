@@ -55,6 +55,37 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
 }
 
 #[test]
+fn a_daemon_that_has_the_settings_that_are_asked_for_is_there_however_they_were_typed() {
+    let place = Place::new();
+    let mut daemon = place.start(&["daemon", "run", "-j9", "--gates=3"]);
+    daemon.hear("ready");
+    let said = place.must(&["daemon", "start", "--workers", "9", "--gates", "3"]);
+    assert!(said.err.contains("a daemon is there already: pid "), "{said:?}");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn a_daemon_does_not_say_again_what_an_earlier_one_said_of_a_plan_file() {
+    let place = Place::new();
+    place.plan(1, "");
+    let went = place.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "false"]);
+    assert_eq!(went.code, 1, "{went:?}");
+    let file = place.path("work/p.md");
+    std::fs::rename(&file, place.path("work/q.md")).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    // The next run's marks are drawn after those of the runs that are over.
+    place.must(&["plan", "run", "q.md", "--approve", "--no-wait", "--exec", &place.exec()]);
+    daemon.signal(Signal::TERM);
+    let said = daemon.end();
+    assert!(!said.err.contains("was not marked"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
 fn who_starts_a_daemon_while_others_do_is_told_that_one_is_there() {
     let place = Place::new();
     let starts: Vec<_> = (0..8).map(|_| place.start(&["daemon", "start"])).collect();
