@@ -66,7 +66,7 @@ impl Turns for Marks {
             if drawn.as_ref().is_some_and(|drawn| drawn.file == PlanFile::Held) {
                 continue;
             }
-            // What was over before this process began was said by the one that saw its end.
+            // Trouble with a run that was over before this process began was said by the one that saw its end.
             let seen_open = self.drawn.remove(&run).flatten().is_some();
             if let Some(drawn) = drawn.filter(|_| seen_open) {
                 self.say_trouble(run, &drawn);

@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-/// Says whether nothing more can be written in a folder. What the system keeps for root counts as room for root.
+/// Says whether nothing more can be written in a folder. Blocks that the system keeps for root count as room for root.
 pub fn is_full(folder: &Path) -> bool {
     let room = rustix::fs::statvfs(folder).map(|found| found.f_bavail.saturating_mul(found.f_frsize));
     if room.is_ok_and(|room| room >= ROOM_BYTES_LEAST) {
