@@ -309,6 +309,12 @@ pub fn step_state(state: StepState) -> &'static str {
     }
 }
 
+/// Returns where a step stands, and whether that is up to the session of an interactive agent.
+pub fn stage_words(step: &StepView) -> &'static str {
+    let is_up_to_session = step.guided && step.state == StepState::Ready;
+    if is_up_to_session { "waiting for your session" } else { step_state(step.state) }
+}
+
 /// Returns where a step stands and what it waits for, in the words of people (INTERFACE ★12).
 pub fn step_words(step: &StepView, now_unix_seconds: f64) -> String {
     match (&step.lock, &step.trouble) {
@@ -327,7 +333,7 @@ pub fn step_words(step: &StepView, now_unix_seconds: f64) -> String {
             let time = since.map(|since| format!(", for {}", seconds((now_unix_seconds - since).max(0.0))));
             format!("{}{}", safe(&brief(trouble, 120)), time.unwrap_or_default())
         }
-        _ => step_state(step.state).to_owned(),
+        _ => stage_words(step).to_owned(),
     }
 }
 

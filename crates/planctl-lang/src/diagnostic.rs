@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::text::Span;
-use crate::text::characters::hidden;
 pub(crate) use crate::text::characters::printable;
+use crate::text::characters::{escape, hidden};
 use crate::text::near::{Nearest, ask_or_say};
+use crate::text::secrets::masked;
 
 macro_rules! codes {
     ($($code:ident $level:ident $title:literal,)*) => {
@@ -221,6 +222,20 @@ pub struct Fix {
     pub edits: Vec<Edit>,
     /// Says that the meaning stays the same, so that no person needs to look.
     pub safe: bool,
+}
+
+impl Fix {
+    /// Says what to write, where that is one short text.
+    pub fn in_words(&self) -> Option<String> {
+        const BYTES_MAX: usize = 60;
+        let [Edit { replacement, .. }] = self.edits.as_slice() else { return None };
+        let text = masked(replacement.trim());
+        let is_short = text.len() <= BYTES_MAX && !text.contains(['\n', '`']);
+        match text.is_empty() {
+            true => Some("take it out".to_owned()),
+            false => is_short.then(|| format!("write `{}`", escape(&text))),
+        }
+    }
 }
 
 /// The step a finding is about.

@@ -19,6 +19,7 @@ use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::messages::Messages;
+use crate::daemon::loops::room::watch_room;
 use crate::daemon::loops::traces::Tracing;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
@@ -162,6 +163,7 @@ async fn serve_at(
             take_turns(&shared, Marks::default),
             take_turns(&shared, || Messages::new(options.command)),
             take_turns(&shared, Tracing::default),
+            watch_room(&shared),
         )
     }
     .fuse();

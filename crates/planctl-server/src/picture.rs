@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use planctl_api::wire::{RunView, StepState};
-use planctl_api::words::step_state;
+use planctl_api::words::{stage_words, step_state};
 use planctl_lang::workflow::{EdgeTree, Kind, NodeTree, Phase, Stage, Stages, Workflow, edge_words};
 
 pub use layouts::Layouts;
@@ -34,7 +34,7 @@ const HEAD: f64 = 44.0;
 /// The most lines of a text; the title of its element has a longer one whole.
 const LINES: usize = 8;
 /// The longest word of a stage that most nodes come to.
-const LONGEST_STAGE: &str = "‖ waiting for a worker";
+const LONGEST_STAGE: &str = "‖ waiting for your session";
 /// Where more nodes than these lead to one for their failures, a single line stands for those that did not fail: lines from
 /// everywhere to one place hide all others, and take hundreds of times as long to lay out.
 const TROUBLES_MAX: usize = 8;
@@ -202,9 +202,12 @@ pub fn stages(view: &RunView) -> Stages {
             count if step.state.is_settled() => format!(", {count} attempts"),
             count => format!(", attempt {count}"),
         };
-        (step.node.clone(), stage(step.state, step.visits, &tries))
+        (step.node.clone(), stage(step.state, stage_words(step), step.visits, &tries))
     });
-    let others = view.passages.iter().map(|node| (node.node.clone(), stage(node.state, node.visits, "")));
+    let others = view
+        .passages
+        .iter()
+        .map(|node| (node.node.clone(), stage(node.state, step_state(node.state), node.visits, "")));
     steps.chain(others).collect()
 }
 
@@ -219,14 +222,14 @@ pub(crate) fn phase(state: StepState) -> Phase {
     }
 }
 
-fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
+fn stage(state: StepState, stands: &str, visits: u32, tries: &str) -> Stage {
     let phase = phase(state);
     let round = if visits > 1 { format!(", visit {visits}") } else { String::new() };
     let words = match (state, visits) {
         // A node left without settling is come to again.
         (StepState::Pending, 1..) => format!("left{tries}{round}"),
         (StepState::Pending, 0) => String::new(),
-        _ => format!("{}{tries}{round}", step_state(state)),
+        _ => format!("{stands}{tries}{round}"),
     };
     Stage { phase, words }
 }

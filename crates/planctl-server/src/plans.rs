@@ -150,8 +150,9 @@ impl Services {
             }
         }
         let served = match checked.verification.graph.as_ref() {
-            Some(graph) if needs_approval && by_policy.is_none() && worker.is_none() => {
-                self.served_unconfigured(graph).await?
+            Some(graph) if worker.is_none() => {
+                let taken_up = standing.newest_run.as_ref().filter(|_| goes_on);
+                self.served_unconfigured(graph, taken_up).await?
             }
             Some(_) | None => Vec::new(),
         };

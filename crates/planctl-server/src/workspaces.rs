@@ -6,7 +6,7 @@ pub(crate) mod branch_worktrees;
 pub(crate) mod by_products;
 pub(crate) mod checkpoints;
 pub(crate) mod contract_writes;
-mod marks;
+pub(crate) mod marks;
 pub(crate) mod neighbours;
 pub(crate) mod notes;
 pub(crate) mod worktrees;

@@ -28,6 +28,10 @@ pub(crate) const NOTE_USAGE: &str = "with noted as (update items set used = $4::
      select r.head::text as head, array(select i.used::text from items i \
        where i.run = r.id and i.id <> $1 and i.lane = 'agent' and i.state = 'leased' and i.used is not null) as others \
      from noted n join runs r on r.id = n.run";
+/// The item is as it was before its claim, but for the generation: what the former holder says counts no longer.
+pub(crate) const HAND_BACK: &str = "update items set state = 'ready', token_hash = null, host = null, boot = null, instance = null, \
+     own = null, lease_until = null, hard_deadline = null \
+     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased'";
 pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1 and generation = $2 and token_hash = $3 \
      and state = 'leased' and hard_deadline > clock_timestamp()) as is_held";
 pub(crate) const HELD_FOR: &str = "select (extract(epoch from clock_timestamp() - hard_deadline) * 1000000)::bigint + span_micros \
@@ -139,6 +143,22 @@ impl Store {
         lease: Duration,
     ) -> Result<Renewal, StoreError> {
         self.renew_with(RENEW, item, generation, token, lease).await
+    }
+
+    /// Gives an item back under whose lease nothing has begun, so that the next one can claim it at once; says whether it was
+    /// held. No word of it reaches the run: nothing was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn hand_back(&self, claimed: &Claimed) -> Result<bool, StoreError> {
+        let (id, hash) = (claimed.item.id.as_str(), claimed.token.hash());
+        let done = repeated!(self, connection => sqlx::query(HAND_BACK)
+            .bind(id)
+            .bind(claimed.generation)
+            .bind(&hash)
+            .execute(&mut *connection))?;
+        Ok(done.rows_affected() > 0)
     }
 
     /// Extends a lease under which nothing has begun: its hard deadline is as far away again as when it was claimed.

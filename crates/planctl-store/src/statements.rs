@@ -44,6 +44,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: roles", queue::ROLES),
     ("leases: renew", leases::RENEW),
     ("leases: renew waiting", leases::RENEW_WAITING),
+    ("leases: hand back", leases::HAND_BACK),
     ("leases: note usage", leases::NOTE_USAGE),
     ("leases: is held", leases::IS_HELD),
     ("leases: held for", leases::HELD_FOR),

@@ -469,6 +469,20 @@ mod tests {
     }
 
     #[test]
+    fn no_argument_of_a_command_is_taken_for_a_flag_of_all_commands() {
+        fn look(command: &clap::Command, of_all: &[&clap::Id]) {
+            for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
+                assert!(!of_all.contains(&argument.get_id()), "{}: {argument}", command.get_name());
+            }
+            command.get_subcommands().for_each(|below| look(below, of_all));
+        }
+        let root = command();
+        let of_all: Vec<_> =
+            root.get_arguments().filter(|flag| flag.is_global_set()).map(clap::Arg::get_id).collect();
+        root.get_subcommands().for_each(|below| look(below, &of_all));
+    }
+
+    #[test]
     fn examples_that_are_too_wide_can_be_copied_and_sentences_are_broken_anew() {
         let text = "Examples:\n  planctl why fix-3   explains it\n  planctl goal resolve 'list the issues' --tools github=t.json\n\n\
                     One sentence that is\nbroken by its author.";

@@ -52,6 +52,8 @@ mod graph;
 mod graph_rows;
 #[path = "cli/habits.rs"]
 mod habits;
+#[path = "cli/held.rs"]
+mod held;
 #[path = "cli/hints.rs"]
 mod hints;
 #[path = "cli/plan_rows.rs"]

@@ -90,8 +90,8 @@ pub struct StandingView {
     /// Protected files that are not as the newest commit has them.
     #[serde(default)]
     pub uncommitted: Vec<String>,
-    /// Roles of the plan that no configuration serves and somebody does: this daemon by its command line, or a worker that was
-    /// seen within a minute.
+    /// Roles of the plan that no configuration serves and somebody does: the run that goes on by the worker that it began with,
+    /// this daemon by its command line, or a worker that was seen within a minute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub served: Vec<String>,
 }

@@ -291,6 +291,9 @@ pub struct StepView {
     /// When a resting step goes out again, or a working one began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
+    /// Says that the session of an interactive agent does its work, in its own turns (guided mode).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guided: bool,
 }
 
 /// A lock that somebody else has.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use crate::diagnostic::{Diagnostic, Label, Severity};
+use crate::diagnostic::{Diagnostic, Fix, Label, Severity};
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::text::characters::printable;
@@ -87,7 +87,10 @@ impl Diagnostic {
         match (&self.help, flag) {
             (None, None) => None,
             (Some(help), None) => Some(help.clone()),
-            (None, Some(flag)) => Some(format!("({flag} does it)")),
+            (None, Some(flag)) => Some(match self.fix.as_ref().and_then(Fix::in_words) {
+                Some(words) => format!("{words}     ({flag} does it)"),
+                None => format!("{flag} does it"),
+            }),
             (Some(help), Some(flag)) => match help.split_once('\n') {
                 Some((first, rest)) => Some(format!("{first}     ({flag} does it)\n{rest}")),
                 None => Some(format!("{help}     ({flag} does it)")),

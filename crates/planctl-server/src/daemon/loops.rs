@@ -31,6 +31,7 @@ pub(crate) mod leases;
 pub(crate) mod marks;
 pub(crate) mod messages;
 pub(crate) mod pulse;
+pub(crate) mod room;
 mod sweep;
 pub(crate) mod traces;
 mod wake;

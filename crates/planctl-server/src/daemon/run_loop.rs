@@ -14,6 +14,7 @@ use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::room::watch_room;
 use crate::daemon::loops::traces::{Tracing, send_rest};
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, TurnResult, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
@@ -93,6 +94,7 @@ impl ServerNode {
                 take_turns(&shared, Leases::default),
                 take_turns(&shared, Marks::default),
                 take_turns(&shared, Tracing::default),
+                watch_room(&shared),
             )
         };
         let (mut loops, stop) = (Box::pin(loops.fuse()), stop.fuse());

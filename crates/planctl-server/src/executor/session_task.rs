@@ -54,6 +54,10 @@ impl Executor {
         let ended = self.while_renewing(claimed, &slot.stop, slot, work).await;
         drop(waiting);
         let Some(end) = ended else { return Ok(None) };
+        // The session goes on with the step whoever has its item; only the process that waited for it leaves.
+        if end.is_none() && self.store.hand_back(claimed).await? {
+            return Ok(None);
+        }
         let mut outputs = Vec::new();
         let said = match end {
             None => AgentSaid::Released,

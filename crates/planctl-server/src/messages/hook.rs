@@ -40,6 +40,8 @@ pub(super) async fn run(hook: Hook<'_>, spawner: &Spawner) -> Result<String, Sen
         finished.map_err(|error| SendError::retryable(format!("it could not be started: {error}")))?;
     match finished.end {
         End::Exited(0) => Ok("exit 0".to_owned()),
+        // Of a shell.
+        End::Exited(127) => Err(SendError::retryable("exit 127: a command in it is not found")),
         End::Exited(status) => Err(SendError::retryable(format!("exit {status}"))),
         End::Signalled(signal) => Err(SendError::retryable(format!("ended by signal {signal}"))),
         End::TimedOut => Err(SendError::retryable("no end in time")),

@@ -199,6 +199,7 @@ impl Shown {
                 let out_at = if within.is_some() { item.created_at } else { item.available_at };
                 moment(item.claimed_at.unwrap_or(out_at))
             }),
+            guided: self.graph.task(&node.id).is_some_and(|task| self.settings.is_guided(&task.role)),
         }
     }
 

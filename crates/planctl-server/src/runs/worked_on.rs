@@ -125,18 +125,30 @@ impl ServerNode {
 }
 
 impl Services {
-    /// Returns the roles of a plan that no configuration serves and somebody does.
-    pub(crate) async fn served_unconfigured(&self, graph: &Graph) -> Result<Vec<String>, ServiceError> {
-        let Some(daemon) = self.server_node.daemon() else { return Ok(Vec::new()) };
+    /// Returns the roles of a plan that no configuration serves and somebody does: the run that is taken up, or others.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn served_unconfigured(
+        &self,
+        graph: &Graph,
+        taken_up: Option<&RunRow>,
+    ) -> Result<Vec<String>, ServiceError> {
         let config = &self.caller.config;
         let has_agent = |role: &Role| config.roles.get(role).is_some_and(|role| role.agent.is_some());
-        let roles: BTreeSet<&Role> =
+        let mut roles: BTreeSet<&Role> =
             graph.steps().iter().map(|(_, task)| &task.role).filter(|role| !has_agent(role)).collect();
-        if roles.is_empty() {
-            return Ok(Vec::new());
+        let mut served = BTreeSet::new();
+        if let Some(run) = taken_up {
+            let settings = RunSettings::of(run)?;
+            served.extend(roles.iter().filter(|role| settings.serves(role, &run.plan_path)));
+            roles.retain(|role| !served.contains(role));
         }
-        let seen = if daemon.serves_all { BTreeSet::new() } else { seen_roles(&self.store).await? };
-        let served = roles.into_iter().filter(|role| daemon.serves_all || seen.contains(*role));
-        Ok(served.map(|role| role.as_str().to_owned()).collect())
+        if let Some(daemon) = self.server_node.daemon().filter(|_| !roles.is_empty()) {
+            let seen = if daemon.serves_all { BTreeSet::new() } else { seen_roles(&self.store).await? };
+            served.extend(roles.into_iter().filter(|role| daemon.serves_all || seen.contains(*role)));
+        }
+        Ok(served.into_iter().map(|role| role.as_str().to_owned()).collect())
     }
 }

@@ -16,6 +16,38 @@ use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
 
+/// A plan's file after its marks were drawn.
+pub(crate) struct Drawn {
+    /// Whether it is the text that runs.
+    pub(crate) file: PlanFile,
+    /// Its path.
+    pub(crate) path: PathBuf,
+    /// The run.
+    pub(crate) run: String,
+    /// Why it could not be read or written.
+    pub(crate) trouble: Option<String>,
+}
+
+impl Drawn {
+    /// Says that the file is another text than the one that runs, or could not be read or written.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.file == PlanFile::Changed || self.trouble.is_some()
+    }
+
+    /// Says so in the log.
+    pub(crate) fn warn_of_trouble(&self) {
+        let (file, run) = (self.path.display(), &self.run);
+        match &self.trouble {
+            Some(trouble) => tracing::warn!(error = trouble, run.name = run, "{file} was not marked"),
+            None if self.file == PlanFile::Changed => tracing::warn!(
+                run.name = run,
+                "{file} was changed during the run, which goes on with the approved text; the file is left as it is"
+            ),
+            None => {}
+        }
+    }
+}
+
 impl ServerNode {
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
     ///
@@ -38,8 +70,12 @@ impl ServerNode {
 
     /// Draws the marks after a committed transition; logs a failure.
     pub(crate) async fn draw_marks_if_possible(&self, run: RunId) {
-        if let Err(error) = self.draw_marks(run).await {
-            tracing::warn!(%error, run.id = %run, "the plan file was not marked");
+        match self.draw_marks(run).await {
+            Ok(Drawn { trouble: Some(error), run, .. }) => {
+                tracing::warn!(error, run.name = run, "the plan file was not marked");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, run.id = %run, "the plan file was not marked"),
         }
     }
 
@@ -55,15 +91,18 @@ impl ServerNode {
         }
     }
 
-    /// Draws the marks once, as the run stands, and says whether the file is the text that runs.
+    /// Draws the marks once, as the run stands, and says whether the file is the text that runs. A file that can't be read or
+    /// written is left alone.
     ///
     /// # Errors
     ///
-    /// Those of the store; a file that can't be read or written is left alone and said so in the log.
-    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<PlanFile, ServiceError> {
+    /// Those of the store.
+    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<Drawn, ServiceError> {
         let view = self.store.run_view(run).await?;
+        let path = plan_file(&view.run);
+        let drawn = |run: String, (file, trouble)| Drawn { file, path, run, trouble };
         if view.run.host != self.host() {
-            return Ok(PlanFile::Unseen);
+            return Ok(drawn(view.run.name, (PlanFile::Unseen, None)));
         }
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
@@ -72,14 +111,14 @@ impl ServerNode {
             .iter()
             .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
-        let file = plan_file(&view.run);
+        let (file, locks) = (plan_file(&view.run), self.locks_dir());
         let (revision, status) = (view.run.revision.clone(), plan.status.as_str());
-        let locks = self.locks_dir();
         let write = move || write_marks(&locks, &file, &revision, status, &marks);
-        Ok(blocking(write).await?.unwrap_or_else(|error| {
-            tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
-            PlanFile::Unseen
-        }))
+        let written = match blocking(write).await? {
+            Ok(file) => (file, None),
+            Err(trouble) => (PlanFile::Unseen, Some(trouble)),
+        };
+        Ok(drawn(view.run.name, written))
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
-use super::ClusterError;
 use super::binaries::Binaries;
 use super::error::At as _;
 use super::identity::Identity;
 use super::layout::{Layout, make_private_dir, remove_tree, sync, sync_tree};
+use super::{ClusterError, server};
 
 /// The superuser and the database of the private cluster.
 pub(crate) const NAME: &str = "planctl";
@@ -32,15 +32,15 @@ const CREATE: &str =
 /// looks like data.
 pub(crate) fn create(layout: &Layout, binaries: &Binaries, identity: &Identity) -> Result<(), ClusterError> {
     let data = layout.data_dir(binaries.major);
-    let half = data.with_extension("tmp");
-    match initdb(&half, binaries, identity, "C.UTF-8") {
+    let making = Making { half: data.with_extension("tmp"), layout, binaries, identity };
+    match making.initdb("C.UTF-8") {
         // Not every system knows C.UTF-8; C sorts the same and stores UTF-8 as well.
-        Err(error) if error.to_string().contains("invalid locale") => initdb(&half, binaries, identity, "C")?,
+        Err(error) if error.to_string().contains("invalid locale") => making.initdb("C")?,
         result => result?,
     }
-    create_database(&half, binaries, identity)?;
-    sync_tree(&half)?;
-    fs::rename(&half, &data).at("move", &half)?;
+    making.create_database()?;
+    sync_tree(&making.half)?;
+    fs::rename(&making.half, &data).at("move", &making.half)?;
     sync(&layout.pg_dir)
 }
 
@@ -71,46 +71,93 @@ pub(crate) fn remove_leftovers(layout: &Layout) -> Result<(), ClusterError> {
     Ok(())
 }
 
-fn initdb(half: &Path, binaries: &Binaries, identity: &Identity, locale: &str) -> Result<(), ClusterError> {
-    remove_tree(half)?;
-    make_private_dir(half, identity)?;
-    let mut command = Command::new(binaries.program("initdb"));
-    command.arg("--pgdata").arg(half).args([
-        "--username",
-        NAME,
-        "--auth=trust",
-        "--encoding=UTF8",
-        "--no-sync",
-    ]);
-    command.arg(format!("--locale={locale}")).arg("--no-instructions");
-    finish(command, "initdb", "", identity)
+/// A data directory that is being made.
+struct Making<'a> {
+    half: PathBuf,
+    layout: &'a Layout,
+    binaries: &'a Binaries,
+    identity: &'a Identity,
 }
 
-/// Creates database and roles in data that no server works on yet.
-fn create_database(half: &Path, binaries: &Binaries, identity: &Identity) -> Result<(), ClusterError> {
-    let mut command = Command::new(binaries.program("postgres"));
-    command.arg("--single").arg("-F").arg("-D").arg(half);
-    command.args(["-c", "exit_on_error=true", "-c", "log_checkpoints=off", "postgres"]);
-    finish(command, "postgres", CREATE, identity)
+impl Making<'_> {
+    fn initdb(&self, locale: &str) -> Result<(), ClusterError> {
+        remove_tree(&self.half)?;
+        make_private_dir(&self.half, self.identity)?;
+        let mut command = Command::new(self.binaries.program("initdb"));
+        command.arg("--pgdata").arg(&self.half).args([
+            "--username",
+            NAME,
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--no-sync",
+        ]);
+        command.arg(format!("--locale={locale}")).arg("--no-instructions");
+        self.finish(command, "initdb", "")
+    }
+
+    /// Creates database and roles in data that no server works on yet.
+    fn create_database(&self) -> Result<(), ClusterError> {
+        let mut command = Command::new(self.binaries.program("postgres"));
+        command.arg("--single").arg("-F").arg("-D").arg(&self.half);
+        command.args(["-c", "exit_on_error=true", "-c", "log_checkpoints=off", "postgres"]);
+        self.finish(command, "postgres", CREATE)
+    }
+
+    /// Runs a program as the database's user to its end, with this input.
+    fn finish(&self, mut command: Command, program: &str, input: &str) -> Result<(), ClusterError> {
+        self.identity.prepare(&mut command, Some(Signal::KILL));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| self.identity.spawn_error(program, &error))?;
+        // A program that ends before it has read everything says why.
+        if let Some(mut stdin) = child.stdin.take()
+            && let Err(error) = stdin.write_all(input.as_bytes())
+        {
+            tracing::debug!(%error, program, "the program read no further");
+        }
+        let output = child
+            .wait_with_output()
+            .map_err(|error| ClusterError::Program { program: program.into(), reason: error.to_string() })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        let log = self.layout.log();
+        let is_logged =
+            server::open_log(&log).and_then(|mut file| file.write_all(said.as_bytes()).at("write", &log));
+        Err(ClusterError::NotMade {
+            data: self.layout.data_dir(self.binaries.major),
+            program: program.into(),
+            reason: reason_in(&said).to_owned(),
+            log: is_logged.is_ok().then_some(log),
+        })
+    }
 }
 
-/// Runs a program as the database's user to its end, with this input.
-fn finish(mut command: Command, program: &str, input: &str, identity: &Identity) -> Result<(), ClusterError> {
-    identity.prepare(&mut command, Some(Signal::KILL));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| identity.spawn_error(program, &error))?;
-    let failed = |reason: String| ClusterError::Program { program: program.into(), reason };
-    // A program that ends before it has read everything says why.
-    if let Some(mut stdin) = child.stdin.take()
-        && let Err(error) = stdin.write_all(input.as_bytes())
-    {
-        tracing::debug!(%error, program, "the program read no further");
+/// Returns what a program of Postgres said was wrong: its first error, else its last line.
+fn reason_in(said: &str) -> &str {
+    const MARKS: [&str; 3] = ["PANIC:", "FATAL:", "error:"];
+    let error = |line| MARKS.iter().find_map(|mark| str::split_once(line, mark)).map(|(_, words)| words);
+    let last = || said.lines().rev().find(|line| !line.trim().is_empty());
+    said.lines().find_map(error).or_else(last).unwrap_or("it said nothing").trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_first_error_of_many_lines_else_the_last_line() {
+        let full = "creating configuration files ... ok\n\
+            running bootstrap script ... 2026-11-28 23:03:35.529 UTC [24528] FATAL:  could not write: No space left on device\n\
+            child process exited with exit code 1\n\
+            initdb: removing contents of data directory \"/s/pg/15.tmp\"\n";
+        assert_eq!(reason_in(full), "could not write: No space left on device");
+        assert_eq!(
+            reason_in("initdb: error: invalid locale name \"C.UTF-8\"\n"),
+            "invalid locale name \"C.UTF-8\""
+        );
+        assert_eq!(reason_in("one\ntwo\n\n"), "two");
+        assert_eq!(reason_in(""), "it said nothing");
     }
-    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    Err(failed(super::server::tail(&said)))
 }

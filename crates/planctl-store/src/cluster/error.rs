@@ -12,6 +12,18 @@ pub enum ClusterError {
     #[error("find a place for planctl's state: no home directory is known; set PLANCTL_STATE_DIR")]
     NoStateDir,
 
+    /// The state directory that was named is another one in each folder, and children work in others.
+    #[error(
+        "use the state directory `{}`: PLANCTL_STATE_DIR has to be an absolute path\nhelp: export PLANCTL_STATE_DIR={}",
+        named.display(), absolute.display()
+    )]
+    RelativeStateDir {
+        /// The path that was named.
+        named: PathBuf,
+        /// The same, from the current directory.
+        absolute: PathBuf,
+    },
+
     /// A file or directory of the cluster could not be used.
     #[error("{action} {}: {source}{}", path.display(), ownership_hint(source))]
     File {
@@ -143,6 +155,19 @@ pub enum ClusterError {
         reason: String,
     },
 
+    /// The data could not be made.
+    #[error("make the private Postgres in {}: {program} says: {reason}{}", data.display(), making_hint(reason, log.as_deref()))]
+    NotMade {
+        /// Where the data would be.
+        data: PathBuf,
+        /// The program that makes them.
+        program: String,
+        /// The line that says why it ended.
+        reason: String,
+        /// The log that has all that it said; none where that could not be written either.
+        log: Option<PathBuf>,
+    },
+
     /// Postgres did not come up.
     #[error(
         "start the private Postgres in {}: {reason}; its last words in {}:\n{tail}\nhelp: planctl db status",
@@ -226,6 +251,15 @@ fn ownership_hint(source: &io::Error) -> &'static str {
     } else {
         ""
     }
+}
+
+/// Says what to do where data could not be made, and where all is that was said.
+fn making_hint(reason: &str, log: Option<&Path>) -> String {
+    let room = "make room there, or set PLANCTL_STATE_DIR to a directory on another disk";
+    let room = reason.contains("No space left on device").then(|| room.to_owned());
+    let said = log.map(|log| format!("all that it said is in {}", log.display()));
+    let words: Vec<String> = room.into_iter().chain(said).collect();
+    if words.is_empty() { String::new() } else { format!("\nhelp: {}", words.join("; ")) }
 }
 
 /// Gives an input/output error its place.

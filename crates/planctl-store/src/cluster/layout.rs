@@ -36,8 +36,12 @@ pub fn state_dir_from(
     is_root: bool,
     xdg_state_dir: impl FnOnce() -> Option<PathBuf>,
 ) -> Result<PathBuf, ClusterError> {
-    if let Some(path) = explicit.filter(|path| !path.is_empty()) {
-        return std::path::absolute(path).at("find", Path::new(path));
+    if let Some(named) = explicit.filter(|path| !path.is_empty()).map(PathBuf::from) {
+        if named.is_absolute() {
+            return Ok(named);
+        }
+        let absolute = std::path::absolute(&named).at("find", &named)?;
+        return Err(ClusterError::RelativeStateDir { named, absolute });
     }
     if is_root {
         return Ok(PathBuf::from("/var/lib/planctl"));

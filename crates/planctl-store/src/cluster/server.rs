@@ -357,7 +357,7 @@ pub(crate) fn tail(text: &str) -> String {
     if kept.is_empty() { "  (nothing)".to_owned() } else { kept.join("\n") }
 }
 
-fn open_log(path: &Path) -> Result<File, ClusterError> {
+pub(crate) fn open_log(path: &Path) -> Result<File, ClusterError> {
     let too_long = fs::metadata(path).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX);
     if too_long {
         fs::rename(path, path.with_extension("log.1")).at("rename", path)?;

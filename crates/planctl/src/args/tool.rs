@@ -15,6 +15,7 @@ pub enum ToolCommand {
   planctl tool ls github   those of one")]
     Ls {
         /// The server, by its name in planctl.toml
+        #[arg(id = "server_of_tools", value_name = "SERVER")]
         server: Option<String>,
         /// Show which calls of this role need a person's approval
         #[arg(long, value_name = "ROLE")]
@@ -26,6 +27,7 @@ pub enum ToolCommand {
   planctl tool show github create_issue --role triage   whether a person is asked in its calls")]
     Show {
         /// The server
+        #[arg(id = "server_of_tools", value_name = "SERVER")]
         server: String,
         /// The tool
         tool: String,
@@ -37,6 +39,7 @@ pub enum ToolCommand {
     #[command(before_help = "Example:\n  planctl tool refresh github")]
     Refresh {
         /// The server [default: all]
+        #[arg(id = "server_of_tools", value_name = "SERVER")]
         server: Option<String>,
     },
     /// Uses a tool once, to try it, and prints its result
@@ -44,6 +47,7 @@ pub enum ToolCommand {
   planctl tool call github list_issues '{\"owner\": \"acme\", \"repo\": \"shop\"}'")]
     Call {
         /// The server
+        #[arg(id = "server_of_tools", value_name = "SERVER")]
         server: String,
         /// The tool
         tool: String,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_api::wire::work::ServiceView;
 use planctl_server::database::{Announce, ClusterError};
 use planctl_server::http::{InProcess, socket_of};
-use planctl_server::{ServerNode, ServerNodeOptions, ServiceError, StoreSettings};
+use planctl_server::{ServerNode, ServerNodeOptions, ServiceError, StoreSettings, is_full};
 
 use super::{Client, NoAnswer, failure};
 use crate::api::{Access, Address, Api};
@@ -65,7 +65,8 @@ impl Client {
         let (api, server_node) = match daemon(context).await? {
             Some(api) => (api, None),
             None => {
-                let server_node = take_place(context, true, stop_after(context)?).await?.map_err(failure)?;
+                let opened = take_place(context, true, stop_after(context)?).await?;
+                let server_node = opened.map_err(|error| or_full_disk(context, failure(error)))?;
                 let api = Api::in_process(InProcess::new(server_node.clone()), &context.actor());
                 (api, Some(server_node))
             }
@@ -125,6 +126,17 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
         return Ok((view.database == database.to_string()).then_some(api));
     }
     Ok(Some(api))
+}
+
+/// Adds that the disk is full on which the private Postgres lies, which a server that does not come up says in words of its own.
+fn or_full_disk(context: &Context, failure: Failure) -> Failure {
+    let is_private = context.config().is_ok_and(|loaded| loaded.config.database.is_none());
+    match context.state_dir() {
+        Ok(state_dir) if is_private && failure.exit == Exit::Unavailable && is_full(&state_dir) => {
+            failure.help(format!("make room on the disk of {}: it is full", state_dir.display()))
+        }
+        Ok(_) | Err(_) => failure,
+    }
 }
 
 /// Returns how long a private Postgres goes on after a command. A server that a step's contract or worker starts ends with it,

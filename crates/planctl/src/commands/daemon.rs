@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use clap::FromArgMatches as _;
 use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 use planctl_harness::Detached;
@@ -21,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::Context;
 use super::draft::of_page::PageDrafts;
-use crate::args::{AtOnce, DaemonCommand};
+use crate::args::{self, AtOnce, Cli, Command, DaemonCommand};
 use crate::client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::next;
@@ -202,7 +203,7 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
             SingletonState::Running(info) if is_dying(info.pid) && asked.elapsed() < GONE_WITHIN => {
                 tokio::time::sleep(LOOK).await;
             }
-            SingletonState::Running(info) => return report_running(context, &info, listen),
+            SingletonState::Running(info) => return report_running(context, &info, listen, words),
             SingletonState::Busy { .. } | SingletonState::Nobody => break,
         }
     }
@@ -225,7 +226,7 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
         if let Ok(Some(status)) = daemon.ended() {
             match read_singleton(&state_dir)? {
                 // Another start was quicker.
-                SingletonState::Running(info) => return report_running(context, &info, listen),
+                SingletonState::Running(info) => return report_running(context, &info, listen, words),
                 SingletonState::Busy { .. } => {}
                 SingletonState::Nobody => {
                     return Err(not_started(status, &logs::read_after(&path, from), &path));
@@ -257,8 +258,13 @@ fn is_dying(pid: u32) -> bool {
         || is_killed("ShdPnd")
 }
 
-/// Says that a daemon is there, unless it does not listen where this one should.
-fn report_running(context: &Context, info: &DaemonInfo, listen: Option<SocketAddr>) -> Answer {
+/// Says that a daemon is there, unless it does not listen where this one should, or lacks another setting that was asked for.
+fn report_running(
+    context: &Context,
+    info: &DaemonInfo,
+    listen: Option<SocketAddr>,
+    asked: &[OsString],
+) -> Answer {
     let there = info.tcp.as_deref().and_then(|tcp| tcp.parse::<SocketAddr>().ok());
     let is_asked_for = |address: SocketAddr| {
         there.is_some_and(|there| {
@@ -273,21 +279,59 @@ fn report_running(context: &Context, info: &DaemonInfo, listen: Option<SocketAdd
         .help("stop it first")
         .next("planctl daemon stop")),
         Some(_) | None => {
+            let missing = missing_settings(asked, info.pid)?;
+            if !missing.is_empty() {
+                let missing = missing.join(", ");
+                let message = format!("a daemon is there already, pid {}, without {missing}", info.pid);
+                let failure =
+                    Failure::new(Exit::Conflict, message).help("stop it first, and start it with that");
+                return Err(failure.next("planctl daemon stop"));
+            }
             context.say(&format!("a daemon is there already: pid {}", info.pid));
             Ok(Exit::Yes)
         }
     }
 }
 
+/// Returns the settings that were asked for and a running daemon does not have, as they are typed.
+fn missing_settings(asked: &[OsString], pid: u32) -> Result<Vec<String>, Failure> {
+    // Another user's process tells nothing.
+    let Ok(line) = std::fs::read(format!("/proc/{pid}/cmdline")) else { return Ok(Vec::new()) };
+    let words = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
+    let parsed = args::command().try_get_matches_from(words.filter(|word| !word.is_empty())).ok();
+    let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches).ok());
+    let Some(Cli { global, command: Command::Daemon(DaemonCommand::Run { work, .. }) }) = cli else {
+        return Ok(Vec::new());
+    };
+    let had = daemon_arguments(global.config, work)?;
+    let had: Vec<_> = settings(&had).collect();
+    let missing = settings(asked).filter(|setting| !had.contains(setting));
+    let typed = |setting: &[OsString]| {
+        let words: Vec<_> = setting.iter().map(|word| show::shell_word(&word.to_string_lossy())).collect();
+        words.join(" ")
+    };
+    Ok(missing.map(typed).collect())
+}
+
+/// Returns the flags of a daemon with their values. Where it listens is compared apart, and how it was started is no setting.
+fn settings(words: &[OsString]) -> impl Iterator<Item = &[OsString]> {
+    let begins_flag = |_: &OsString, next: &OsString| !next.as_encoded_bytes().starts_with(b"-");
+    let is_setting = |flag: &&[OsString]| {
+        let name = flag[0].as_encoded_bytes();
+        name.starts_with(b"--") && name != b"--listen" && name != b"--detached"
+    };
+    words.chunk_by(begins_flag).filter(is_setting)
+}
+
 fn detached_arguments(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
-    let mut words = daemon_arguments(context, work)?;
+    let mut words = daemon_arguments(context.config_named(), work)?;
     words.push("--detached".into());
     words.extend((0..context.verbosity()).map(|_| "-v".into()));
     Ok(words)
 }
 
 /// Passes on what was typed and is not the usual; a password in the database's address stays out of the list of processes.
-fn daemon_arguments(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
+fn daemon_arguments(config: Option<PathBuf>, work: AtOnce) -> Result<Vec<OsString>, Failure> {
     let usual = DaemonOptions::default();
     let mut words: Vec<OsString> = ["daemon", "run"].into_iter().map(OsString::from).collect();
     let mut say = |flag: &str, value: OsString| words.extend([flag.into(), value]);
@@ -309,7 +353,7 @@ fn daemon_arguments(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Fa
     for host in work.hosts {
         say("--host", host.into());
     }
-    if let Some(file) = context.config_named() {
+    if let Some(file) = config {
         let file = std::path::absolute(&file).map_err(|error| {
             Failure::new(Exit::Temporary, format!("could not find {}: {error}", file.display()))
         })?;

@@ -193,6 +193,12 @@ impl Read {
     fn count(&self, level: Severity) -> usize {
         self.found.iter().filter(|found| found.level == level).count()
     }
+
+    /// Says whether no error is of the graph, or of the form from which it was read.
+    fn is_sound(&self) -> bool {
+        let families = [Code::P001.family(), Code::P301.family()];
+        !self.found.iter().any(|found| found.is_error() && families.contains(&found.code.family()))
+    }
 }
 
 fn check(read: &[Read], format: Format) -> Answer {
@@ -217,9 +223,10 @@ fn findings_summary(read: &Read) -> String {
         0 | 1 => ("graph", String::new()),
         count => ("graphs", format!("{count} ")),
     };
-    let word = match errors {
-        0 => styled(GOOD, &format!("{several}sound {noun}")),
-        _ => styled(BAD, &format!("no sound {noun}")),
+    let (word, of_what) = match (read.is_sound(), errors) {
+        (true, 0) => (styled(GOOD, &format!("{several}sound {noun}")), ""),
+        (true, _) => (styled(CARE, &format!("{several}sound {noun}")), " about other things"),
+        (false, _) => (styled(BAD, &format!("no sound {noun}")), ""),
     };
     let sizes: Vec<String> = read
         .workflows
@@ -228,9 +235,9 @@ fn findings_summary(read: &Read) -> String {
         .collect();
     let name = show::safe(read.source.path());
     let size = if sizes.is_empty() { "no graph".to_owned() } else { sizes.join("; ") };
-    let mut text =
-        format!("{name}: {word} · {size} · {}, {}\n", counted(errors, "error"), counted(warnings, "warning"));
-    if let Some(unsaid) = read.unchecked_words().filter(|_| errors == 0) {
+    let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
+    let mut text = format!("{name}: {word} · {size} · {errors}{of_what}, {warnings}\n");
+    if let Some(unsaid) = read.unchecked_words().filter(|_| read.errors() == 0) {
         text.push_str(&format!("  {unsaid}\n"));
     }
     text

@@ -82,6 +82,17 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     file_of_entry(context, &library, &id)
 }
 
+/// Returns the command that begins with an entry. One of this project that is a plan in markdown is not written once more.
+fn command_to_begin(context: &Context, library: &Library, id: &str) -> String {
+    let found = library.entry(id).filter(|found| found.origin == Origin::Project);
+    let is_plan = |file: &&Path| Language::of(&file.to_string_lossy()).is_none();
+    let own = found.and_then(FoundEntry::file).filter(is_plan);
+    match own.and_then(|file| file.strip_prefix(context.workspace()).ok()) {
+        Some(plan) => format!("planctl run {}", next::path_word(&plan.to_string_lossy())),
+        None => format!("planctl new --from {}", show::shell_word(id)),
+    }
+}
+
 /// Returns the file of an entry; one that is not of this project becomes a file of it.
 pub fn file_of_entry(context: &Context, library: &Library, id: &str) -> Result<PathBuf, Failure> {
     let found = find_entry(library, id)?;
@@ -216,8 +227,7 @@ async fn print_matches(context: &Context, matching: &Matching) -> Answer {
     match taken {
         _ if is_json => {}
         Some(entry) => {
-            let from = show::shell_word(&entry.id);
-            show::say(&next::line(&format!("planctl new --from {from}")));
+            show::say(&next::line(&command_to_begin(context, &library, &entry.id)));
         }
         // Programs read nothing on standard output as no match (H-08).
         None if matching.explain => {}

@@ -10,6 +10,10 @@ use crate::failure::{Answer, Exit};
 
 /// Serves one editor over standard input and output.
 pub async fn run(context: &Context) -> Answer {
+    // Nobody types the frames of an editor.
+    if context.is_interactive() {
+        context.say("your editor starts this and talks to it here, as docs/editors.md says; Ctrl-C ends it");
+    }
     Ok(if planctl_lsp::serve(context).await { Exit::Yes } else { Exit::No })
 }
 

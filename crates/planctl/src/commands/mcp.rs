@@ -10,11 +10,17 @@ use self::gateway::WorkspaceGateway;
 use super::Context;
 use crate::args::{McpArgs, McpCommand};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 
 /// Does what was typed.
 pub async fn run(context: Context, given: McpArgs) -> Answer {
     if let Some(McpCommand::Install(wanted)) = &given.command {
         return install::run(&context, wanted);
+    }
+    // Nobody types the messages of an agent.
+    if context.is_interactive() {
+        context.say("an agent starts this and talks to it here; Ctrl-C ends it");
+        context.say(&next::line("planctl mcp install claude      or codex, gemini, opencode, vscode"));
     }
     let scratch = if given.no_planning { Scratch::Off } else { Scratch::for_this_process() };
     let served = serve_stdio(WorkspaceGateway::new(context), scratch, mended_json).await;

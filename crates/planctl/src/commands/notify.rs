@@ -1,10 +1,11 @@
 //! `planctl notify`: the channels on which people get messages, and what became of each message.
 
 use planctl_api::wire::messages::{ChannelTests, ChannelView, DeliveryView};
+use planctl_config::MessageEvent;
 
 use super::Context;
 use crate::args::NotifyCommand;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::failure::{Answer, Exit};
 use crate::show;
 
@@ -27,7 +28,11 @@ async fn list(context: &Context) -> Answer {
     }
     let row = |channel: &ChannelView| {
         let trouble = channel.trouble.clone().unwrap_or_default();
-        vec![channel.name.clone(), channel.to.clone(), channel.place.clone(), channel.on.join(" "), trouble]
+        let on = match channel.on.len() == MessageEvent::ALL.len() {
+            true => "all".to_owned(),
+            false => channel.on.join(" "),
+        };
+        vec![channel.name.clone(), channel.to.clone(), channel.place.clone(), on, trouble]
     };
     let rows = list.channels.iter().map(row).collect();
     let table = || show::table(&["CHANNEL", "TO", "PLACE", "ON", "TROUBLE"], rows);
@@ -88,8 +93,14 @@ fn row(delivery: &DeliveryView) -> Vec<String> {
         delivery.state.clone(),
         delivery.tries.to_string(),
         delivery.answer.clone().unwrap_or_default(),
-        delivery.due_at.clone().unwrap_or_default(),
+        delivery.due_at.as_deref().and_then(show::unix_seconds).map(due_words).unwrap_or_default(),
     ]
+}
+
+/// Says when a delivery is tried again.
+fn due_words(due_unix_seconds: f64) -> String {
+    let left = due_unix_seconds - client::now_unix_seconds();
+    if left > 0.0 { format!("in {}", show::seconds(left)) } else { "now".to_owned() }
 }
 
 async fn replay(context: &Context, delivery: u64) -> Answer {

@@ -10,6 +10,7 @@ use planctl_api::wire::{HolderView, RunView, WaitingOn};
 use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
+use planctl_lang::Code;
 use planctl_lang::workflow::{Kind, NodeTree};
 use planctl_server::check::Checked;
 
@@ -73,7 +74,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         .next("planctl daemon start"));
     }
     context.say_findings(&client.topic_findings(&checked).await?);
-    context.say_findings(&verify::warnings(&checked));
+    let served = served_roles(&client, &checked, &wish).await?;
+    context.say_findings(&verify::warnings(&checked, &served));
     context.say_findings(&verify::allowed(&checked));
     let Some(approve) = approval(context, &client, &checked, &wish).await? else {
         context.say("not approved; nothing ran");
@@ -132,6 +134,16 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             Err(changed_plan_failure(file, &checked, &approved_text, run.as_deref())?)
         }
     }
+}
+
+/// Returns the roles that somebody serves although planctl.toml does not say so, where a finding misses a worker.
+async fn served_roles(client: &Client, checked: &Checked, wish: &Wish) -> Result<Vec<String>, Failure> {
+    let mut found = checked.verification.diagnostics.iter();
+    let is_missed = found.any(|found| matches!(found.code, Code::P401 | Code::P402));
+    if wish.worker.is_some() || !is_missed {
+        return Ok(Vec::new());
+    }
+    Ok(client.plan_standing(checked, None, wish.again).await?.served)
 }
 
 fn command_again(view: &RunView, named: Option<&Agent>) -> String {

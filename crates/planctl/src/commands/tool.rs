@@ -267,7 +267,8 @@ fn effects_words(view: &ToolView) -> String {
 
 fn table(servers: &[ServerView]) -> String {
     if servers.is_empty() {
-        return "planctl.toml has no [servers.NAME]\n".to_owned();
+        return "planctl.toml has no [servers.NAME], such as:\n\n[servers.github]\ncommand = [\"github-mcp-server\", \"stdio\"]\n"
+            .to_owned();
     }
     let mut text = String::new();
     for server in servers {

@@ -47,6 +47,7 @@ fn step(number: u32, state: StepState) -> StepView {
         trouble: None,
         spent: SpentView::default(),
         since: None,
+        guided: false,
     }
 }
 

@@ -413,3 +413,17 @@ fn sec_19_a_file_that_nobody_trusts_and_that_does_not_read_keeps_no_person_from_
     // A run that would work under it is refused all the same.
     assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--exec", "true"]).code, 78);
 }
+
+#[test]
+fn a_state_directory_that_is_another_one_in_each_folder_is_refused_with_the_one_that_is_meant() {
+    let fixture = Fixture::new();
+    for words in [&["ls"][..], &["daemon", "start"], &["guide", "status"]] {
+        let said = fixture.command(words).env("PLANCTL_STATE_DIR", "state").output().unwrap();
+        let err = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(78), "{words:?}: {err}");
+        assert!(err.contains("PLANCTL_STATE_DIR has to be an absolute path"), "{words:?}: {err}");
+        let meant = format!("help: export PLANCTL_STATE_DIR={}\n", fixture.path("state").display());
+        assert!(err.contains(&meant), "{words:?}: {err}");
+    }
+    assert!(!fixture.path("state").exists());
+}

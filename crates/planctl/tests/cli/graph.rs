@@ -536,3 +536,18 @@ fn graph_check_says_what_it_did_not_look_at_where_plan_verify_says_more() {
     assert!(said.out.contains("p.md: sound graph ·"), "{said:?}");
     assert!(said.out.contains("planctl verify p.md has 1 warning about other things"), "{said:?}");
 }
+
+#[test]
+fn a_graph_is_sound_where_only_a_contract_is_wrong() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("One step", "5 minutes", &[("One", "grpe -q a p.md", "escalate")]));
+    let said = fixture.planctl(&["graph", "check", "p.md"]);
+    assert_eq!(said.code, 1, "it would not run: {said:?}");
+    assert!(
+        said.out.contains("error[P102]")
+            && said
+                .out
+                .contains("p.md: sound graph · 3 nodes, 2 edges · 1 error about other things, 0 warnings"),
+        "{said:?}"
+    );
+}

@@ -450,3 +450,12 @@ fn h_50_nothing_follows_a_run_that_failed() {
     assert_eq!(said.code, 1, "{said:?}");
     assert_eq!(runs(&fixture), [pair("first-1", "failed")]);
 }
+
+#[test]
+fn an_entry_that_is_a_plan_of_the_project_is_run_and_not_written_once_more() {
+    let fixture = Fixture::new();
+    let new = ["library", "new", "fix_login", "--from", "bugfix_workflow", "--trigger", "login broken"];
+    assert_eq!(fixture.planctl(&new).code, 0);
+    let said = fixture.planctl(&["library", "match", "login broken"]);
+    assert_eq!(said.err, "next: planctl run plans/fix_login.md\n", "{said:?}");
+}

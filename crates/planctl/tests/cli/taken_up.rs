@@ -53,3 +53,20 @@ fn a_list_of_asks_that_leaves_some_out_does_not_say_that_nothing_waits() {
     assert_eq!(fixture.planctl(&["run", "q.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
     assert_eq!(fixture.planctl(&["approvals", "--run", "q-1"]).out, "nothing of q-1 waits for you\n");
 }
+
+#[test]
+fn a_run_that_is_taken_up_with_the_worker_it_began_with_is_not_said_to_lack_one() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("One step", "5 minutes", &[("One", "test -e never", "escalate")]));
+    let said = fixture.planctl(&["run", "p.md", "--no-wait"]);
+    assert!(said.err.contains("warning[P402]"), "nobody is known yet: {said:?}");
+    let said = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let said = fixture.planctl(&["run", "p.md", "--no-wait"]);
+    assert!(said.err.contains("taken up p-1") && !said.err.contains("P402"), "{said:?}");
+    // planctl.toml has roles, and this one is not among them.
+    fixture.write("planctl.toml", "[roles.reviewer]\nagent = \"exec:true\"\n");
+    fixture.planctl(&["trust", "."]);
+    let said = fixture.planctl(&["run", "p.md", "--no-wait"]);
+    assert!(said.err.contains("taken up p-1") && !said.err.contains("P401"), "{said:?}");
+}

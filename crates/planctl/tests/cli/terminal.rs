@@ -131,3 +131,15 @@ fn findings_fit_the_terminal() {
     let said = fixture.planctl(&["plan", "verify", "p.md"]);
     assert!(said.out.lines().any(|line| line.chars().count() > 60), "{said:?}");
 }
+
+#[test]
+fn who_starts_a_server_for_agents_or_editors_by_hand_reads_what_talks_to_it() {
+    let fixture = Fixture::new();
+    let said = at_a_terminal(&fixture, "mcp", "\u{4}");
+    assert!(
+        said.out.contains("an agent starts this") && said.out.contains("planctl mcp install"),
+        "{said:?}"
+    );
+    let said = at_a_terminal(&fixture, "lsp", "\u{4}");
+    assert!(said.out.contains("your editor starts this") && said.out.contains("docs/editors.md"), "{said:?}");
+}

@@ -38,6 +38,10 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("does not listen on 127.0.0.1:0"), "{said:?}");
     assert!(said.err.contains("next: planctl daemon stop"), "{said:?}");
+    let said = place.planctl(&["daemon", "start", "-j", "9", "--gates", "3"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    let lacks = format!("a daemon is there already, pid {pid}, without --workers 9, --gates 3");
+    assert!(said.err.contains(&lacks) && said.err.contains("next: planctl daemon stop"), "{said:?}");
     let logs = place.must(&["daemon", "logs"]);
     assert!(logs.out.contains("using private Postgres") && logs.out.contains("ready"), "{logs:?}");
     assert_eq!(place.must(&["daemon", "logs", "--tail", "1"]).out.lines().count(), 1);
@@ -47,6 +51,37 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
     assert!(!place.path("state/daemon.json").exists());
     let said = place.must(&["daemon", "stop"]);
     assert!(said.err.contains("no daemon is there"), "{said:?}");
+    place.await_quiet();
+}
+
+#[test]
+fn a_daemon_that_has_the_settings_that_are_asked_for_is_there_however_they_were_typed() {
+    let place = Place::new();
+    let mut daemon = place.start(&["daemon", "run", "-j9", "--gates=3"]);
+    daemon.hear("ready");
+    let said = place.must(&["daemon", "start", "--workers", "9", "--gates", "3"]);
+    assert!(said.err.contains("a daemon is there already: pid "), "{said:?}");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn a_daemon_does_not_say_again_what_an_earlier_one_said_of_a_plan_file() {
+    let place = Place::new();
+    place.plan(1, "");
+    let went = place.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "false"]);
+    assert_eq!(went.code, 1, "{went:?}");
+    let file = place.path("work/p.md");
+    std::fs::rename(&file, place.path("work/q.md")).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    // The next run's marks are drawn after those of the runs that are over.
+    place.must(&["plan", "run", "q.md", "--approve", "--no-wait", "--exec", &place.exec()]);
+    daemon.signal(Signal::TERM);
+    let said = daemon.end();
+    assert!(!said.err.contains("was not marked"), "{said:?}");
     place.await_quiet();
 }
 

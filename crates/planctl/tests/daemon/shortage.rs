@@ -122,3 +122,47 @@ fn a_state_directory_that_can_not_be_written_is_named_by_the_doctor() {
     let said = place.planctl(&["doctor"]);
     assert!(said.code == 1 && said.out.contains("state can't be written"), "{said:?}");
 }
+
+#[test]
+fn a_disk_that_is_full_is_said_before_anything_meets_it_by_a_run_and_by_a_daemon() {
+    let place = Place::untouched();
+    let Some(disk) = SmallDisk::at(&place.path("state"), 160) else { return };
+    place.plan(1, "");
+    place.set("hold-work-1");
+    let full = format!("the disk of {} is full", place.path("state").display());
+    let mut run = place.start_run();
+    place.await_note("work begin 1", 1);
+    disk.fill();
+    run.hear(&full);
+    disk.make_room();
+    run.hear("has room again");
+    place.unset("hold-work-1");
+    assert_eq!(run.end().code, 0);
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    disk.fill();
+    daemon.hear(&full);
+    let last_error = || place.json(&["daemon", "status", "--json"])["health"]["last_error"]["what"].clone();
+    assert!(last_error().as_str().is_some_and(|words| words.contains(&full)), "{}", last_error());
+    disk.make_room();
+    daemon.hear("has room again");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}
+
+#[test]
+fn a_private_postgres_that_can_not_be_made_says_why_in_one_line_and_where_the_rest_is() {
+    let place = Place::untouched();
+    let Some(_disk) = SmallDisk::at(&place.path("state"), 10) else { return };
+    let said = place.planctl(&["ls"]);
+    assert_eq!(said.code, 69, "{said:?}");
+    let (first, help) = said.err.split_once('\n').unwrap();
+    assert!(first.starts_with("could not make the private Postgres in "), "{said:?}");
+    assert!(first.contains("No space left on device"), "{said:?}");
+    let log = place.path("state/pg/postgres.log");
+    assert!(help.starts_with("help: make room there") && help.lines().count() == 1, "{said:?}");
+    assert!(help.contains(&format!("all that it said is in {}", log.display())), "{said:?}");
+    let logged = fs::read_to_string(log).unwrap();
+    assert!(logged.contains("creating subdirectories") && logged.contains("No space left"), "{logged}");
+}

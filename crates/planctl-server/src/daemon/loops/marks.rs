@@ -15,6 +15,7 @@ use super::{Scope, Shared, TurnResult, Turns};
 use crate::node::quarantine::words_of;
 use crate::node::services::ServiceError;
 use crate::runs::plan_file::PlanFile;
+use crate::workspaces::marks::Drawn;
 
 /// How many runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -32,8 +33,8 @@ pub(crate) struct Marks {
     has_looked_back: bool,
     /// How far each run that was open had come when its marks were drawn, or is not known where they were not.
     drawn: BTreeMap<RunId, Option<i64>>,
-    /// Runs whose plan file is another text than the one that they execute, which the log says once.
-    changed: BTreeSet<RunId>,
+    /// Runs whose plan file is another text than the one that they execute, or can't be read, which the log says once.
+    troubled: BTreeSet<RunId>,
     /// Runs that are over and of which something may be left to clear away.
     left: BTreeSet<RunId>,
     /// Says that worktrees of runs that ended were found, of which there may be more.
@@ -49,6 +50,7 @@ impl Turns for Marks {
     }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
+        let is_first = matches!(shared.scope, Scope::Host) && !self.has_looked_back;
         let now = match &shared.scope {
             Scope::Host => self.of_host(shared).await?,
             Scope::Run(family) => of_runs(shared, &family.open_runs()).await?,
@@ -60,24 +62,31 @@ impl Turns for Marks {
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
         // Those that ended first, so that the run after them in the same file has the last word.
         for run in over {
-            let file = draw_contained(shared, run).await?;
-            if file == PlanFile::Held {
+            let drawn = draw_contained(shared, run).await?;
+            if drawn.as_ref().is_some_and(|drawn| drawn.file == PlanFile::Held) {
                 continue;
             }
+            // Trouble with a run that was over before this process began was said by the one that saw its end.
             let seen_open = self.drawn.remove(&run).flatten().is_some();
-            if seen_open {
-                self.warn_if_changed(run, file);
+            if let Some(drawn) = drawn.filter(|_| seen_open) {
+                self.say_trouble(run, &drawn);
             }
-            self.changed.remove(&run);
+            self.troubled.remove(&run);
             shared.server_node.unmarked().remove(&run);
             self.left.insert(run);
         }
         for (run, seq) in now {
             if self.drawn.get(&run) != Some(&seq) {
-                let file = draw_contained(shared, run).await?;
-                self.warn_if_changed(run, file);
+                let drawn = draw_contained(shared, run).await?;
+                match &drawn {
+                    // So it was when an earlier process worked on the run, which said so.
+                    Some(drawn) if is_first && drawn.is_troubled() => drop(self.troubled.insert(run)),
+                    Some(drawn) => self.say_trouble(run, drawn),
+                    None => {}
+                }
                 shared.server_node.unmarked().insert(run);
-                self.drawn.insert(run, seq.filter(|_| file != PlanFile::Held));
+                let is_held = drawn.is_some_and(|drawn| drawn.file == PlanFile::Held);
+                self.drawn.insert(run, seq.filter(|_| !is_held));
             }
         }
         if matches!(shared.scope, Scope::Host) {
@@ -96,15 +105,14 @@ impl Turns for Marks {
 }
 
 impl Marks {
-    /// Says in the log, once, that a plan's file has changed while its run goes on.
-    fn warn_if_changed(&mut self, run: RunId, file: PlanFile) {
-        match file {
-            PlanFile::Changed if self.changed.insert(run) => tracing::warn!(
-                run.id = %run,
-                "the plan file was changed during the run, which goes on with the approved text; the file is left as it is"
-            ),
-            PlanFile::Runs => drop(self.changed.remove(&run)),
-            PlanFile::Changed | PlanFile::Unseen | PlanFile::Held => {}
+    /// Says in the log, once, that a plan's file has changed while its run goes on, or can't be read.
+    fn say_trouble(&mut self, run: RunId, drawn: &Drawn) {
+        if !drawn.is_troubled() {
+            if drawn.file == PlanFile::Runs {
+                self.troubled.remove(&run);
+            }
+        } else if self.troubled.insert(run) {
+            drawn.warn_of_trouble();
         }
     }
 
@@ -137,16 +145,16 @@ async fn of_runs(shared: &Shared, runs: &[RunId]) -> Result<BTreeMap<RunId, Opti
 }
 
 /// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
-async fn draw_contained(shared: &Shared, run: RunId) -> Result<PlanFile, ServiceError> {
+async fn draw_contained(shared: &Shared, run: RunId) -> Result<Option<Drawn>, ServiceError> {
     match AssertUnwindSafe(shared.server_node.draw_marks(run)).catch_unwind().await {
         Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
         Ok(Err(error)) => shared.note_error(Marks::NAME, error),
-        Ok(Ok(file)) => return Ok(file),
+        Ok(Ok(drawn)) => return Ok(Some(drawn)),
         Err(panic) => {
             let words = words_of(&*panic);
             tracing::error!(run.id = %run, "a defect of planctl at marks: {words}");
             shared.health.set_last_error(format!("{}: a defect of planctl: {words}", Marks::NAME));
         }
     }
-    Ok(PlanFile::Unseen)
+    Ok(None)
 }

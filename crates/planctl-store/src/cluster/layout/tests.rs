@@ -15,7 +15,8 @@ fn the_named_directory_wins_then_the_systems_as_root_then_xdg() {
     assert_eq!(at(None, true), Path::new("/var/lib/planctl"));
     assert_eq!(at(None, false), Path::new("/home/ann/.local/state/planctl"));
     assert_eq!(at(Some(""), false), Path::new("/home/ann/.local/state/planctl"));
-    assert!(at(Some("relative"), false).is_absolute());
+    let relative = state_dir_from(Some(OsStr::new("state")), false, xdg).unwrap_err();
+    assert!(relative.to_string().contains("has to be an absolute path"), "{relative}");
     assert!(matches!(state_dir_from(None, false, || None), Err(ClusterError::NoStateDir)));
 }
 

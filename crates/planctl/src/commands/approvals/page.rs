@@ -262,7 +262,9 @@ fn question_text(page: &AskPage) -> String {
     if let Some(message) = page.message.as_ref().filter(|_| ask.draft.is_some()) {
         return format!("{text}{}", gutter::labelled("draft", message, Cut::Nothing));
     }
-    if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
+    // Why a call has a person asked stands in the sentence.
+    if let Some(message) = page.message.as_ref().filter(|_| !matches!(ask.kind.as_str(), "choice" | "effect"))
+    {
         let worker = page.ask.role.as_deref().unwrap_or("worker");
         let who = match ask.reason.as_str() {
             "visits_limit" if message.contains("is at its limit: visits") => "planctl",

@@ -47,7 +47,7 @@ pub fn install(context: &Context, wish: Wish) -> Answer {
     let state_dir = context.state_dir()?;
     refuse_long(&state_dir)?;
     let run_as = wish.run_as.as_deref();
-    let words = daemon_arguments(context, wish.work)?;
+    let words = daemon_arguments(context.config_named(), wish.work)?;
     let unit = Unit { program: &program, words: &words, state_dir: &state_dir, is_system, run_as };
     let text = unit_text(&unit)?;
     if wish.print {

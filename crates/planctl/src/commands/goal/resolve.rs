@@ -286,7 +286,10 @@ fn print_resolved(
         if let Some(file) = &view.file {
             text.push_str(&match args.repair {
                 Some(_) => shown::revision(view.revision.as_ref(), file),
-                None => resolved::next(view, file),
+                None => {
+                    let servers = &context.config()?.config.servers;
+                    resolved::next(view, file, |server| servers.contains_key(server))
+                }
             });
         }
         show::print(&text)?;

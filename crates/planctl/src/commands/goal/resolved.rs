@@ -1,6 +1,6 @@
 //! A resolved goal, for people and as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use planctl_api::wire::goal::{
@@ -192,11 +192,22 @@ pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> Str
     text.trim_start_matches('\n').to_owned()
 }
 
-/// Says what to type once the plan is written: a contract that an agent's step lacks comes first.
-pub(super) fn next(view: &GoalResolveView, file: &str) -> String {
-    let has_gap = view.steps.iter().any(|step| step.kind == "write");
+/// Says what to type once the plan is written: a contract that an agent's step lacks comes first, and so does a server that
+/// planctl.toml lacks.
+pub(super) fn next(view: &GoalResolveView, file: &str, has_server: impl Fn(&str) -> bool) -> String {
+    let calls = view.steps.iter().filter(|step| step.kind == "call");
+    let servers = calls.filter_map(|step| Some(step.capability.as_deref()?.split_once('.')?.0));
+    let missing: BTreeSet<&str> = servers.filter(|server| !has_server(server)).collect();
+    let mut text = String::new();
+    for server in &missing {
+        let warning = format!("planctl.toml has no [servers.{}], which the plan calls", show::safe(server));
+        text.push_str(&format!("{} {warning}\n", styled(CARE, "warning:")));
+    }
+    let has_gap = view.steps.iter().any(|step| step.kind == "write") || !missing.is_empty();
     let verb = if has_gap { "verify" } else { "run" };
-    format!("{}\n", next::line(&format!("planctl {verb} {}", show::file_word(Path::new(file)))))
+    let next = next::line(&format!("planctl {verb} {}", show::file_word(Path::new(file))));
+    text.push_str(&format!("{next}\n"));
+    text
 }
 
 /// Draws the answer of `goal verify`.
