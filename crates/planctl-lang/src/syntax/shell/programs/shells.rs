@@ -6,7 +6,7 @@ use super::Trait::{
     OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Selects, Shows, Stays, Succeeds, System,
     Tells, Tests,
 };
-use super::table::{BY_NAME, FILES, OFFLINE, PLAIN, RUNS, WRAPS};
+use super::table::{FILES, OFFLINE, ONLY_BY_NAME, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -490,8 +490,8 @@ const PACKAGES: Program = Program {
         Does::any(RunsWorkspace),
         Does::on(&["test", "t"], Tests),
         Does::on(&["run", "run-script"], Tests).with(&["test*"]),
-        Does::on(&["test", "t"], Selects).with(BY_NAME),
-        Does::on(&["run", "run-script"], Selects).with(BY_NAME).and(&["test*"]),
+        Does::on(&["test", "t"], Selects).with(ONLY_BY_NAME),
+        Does::on(&["run", "run-script"], Selects).with(ONLY_BY_NAME).and(&["test*"]),
         Does::any(Selects).with(&["--if-present"]),
     ],
     ..PLAIN
