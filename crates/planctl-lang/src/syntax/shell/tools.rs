@@ -60,10 +60,11 @@ impl Follower<'_> {
             }
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
             "npm" | "pnpm" | "yarn" | "bun" => self.npm(words, at),
+            "composer" => self.composer(rest),
             "make" | "gmake" => self.make(rest, at),
             "just" => self.just(rest, at),
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
-            | "phpunit" | "tap" => self.test_files(rest),
+            | "phpunit" | "pest" | "tap" | "behave" | "cucumber" | "robot" => self.test_files(rest),
             "go" => self.go(rest),
             "cc" | "gcc" | "g++" | "c++" | "clang" | "clang++" => self.headers(rest),
             _ => {
