@@ -207,7 +207,15 @@ impl Rights<'_, '_> {
                 is_folder || matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }));
             let is_meant =
                 right == Right::Unclear && needed != Some(path) && is_there && !self.protects(path);
-            let judges = |judge: &String| if is_folder { lies_in(judge, path) } else { covers(judge, path) };
+            // A file that is not there has yet to be made, and that takes no right.
+            let is_made = |judge: &str| {
+                is_glob(judge)
+                    || matches!(self.context.facts.files.get(judge), Some(FileFact::Regular { .. }))
+            };
+            let judges = |judge: &String| match is_folder {
+                true => is_made(judge) && lies_in(judge, path),
+                false => covers(judge, path),
+            };
             if !is_meant || !judged_by.iter().any(judges) {
                 continue;
             }

@@ -302,6 +302,7 @@ fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
             "pre-commit run --all-files && pre-commit run -a && npx nx run-many -t test",
             "npm test -- test/a.js && yarn build -t es5 && cargo +nightly test --all-features",
             "vitest run -t adds --reporter=junit --outputFile=\"$PLANCTL_REPORTS/vitest.xml\"",
+            "rspec spec/a_spec.rb && phpunit tests && bats tests && bundle exec rspec",
             "go test -race ./... && python3 -m unittest tests.test_a && npx jest src/a.test.js",
             "make > /tmp/log && ! grep -q warning /tmp/log",
             "! git log -3 | grep -q WIP && ! cat a.txt | grep -q x",
@@ -391,6 +392,9 @@ fn d7_failures_that_are_lost_on_some_way_are_found() {
             "pytest --lf",
             "npm run check --if-present",
             "npx mocha --grep=adds test/a.js",
+            "rspec -e adds spec",
+            "vendor/bin/phpunit --filter testAdds",
+            "bats -f adds tests",
             "node --test --test-name-pattern=adds tests",
             "set -o pipefail; if ./app | sort | grep -q old; then exit 1; fi",
             "pytest 2>&1 | grep -q Warning && exit 1; exit 0",
@@ -596,7 +600,7 @@ fn two_commands_that_failed_print_the_same_and_that_is_told_where_they_are_compa
         ],
         P110,
     );
-    // What is there today, and protected, prints something.
+    // A file that is there today, and protected, is printed.
     let text = with("test -f one.txt", "diff <(sort expected.txt) <(sort out.txt)");
     let mut known = facts();
     assert!(found_with(&text, &known).iter().any(|found| found.code == P110));

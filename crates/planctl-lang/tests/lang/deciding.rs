@@ -236,17 +236,20 @@ fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
             "extend = 'config/ruff.toml'\nextend-exclude = ['src/a.js']\nextend_skip = ['src/a.js']",
         ),
         ("config/ruff.toml", ""),
+        ("lib/.eslintrc.json", r#"{ "extends": "../config/lib.json" }"#),
+        ("config/lib.json", ""),
         ("app/tsconfig.json", "{ \"extends\": \"../tsconfig.json\" }"),
         ("src/a.js", ""),
         ("src/b.js", ""),
     ]));
     let of_tsc = ["config/base.json", "config/deep.json"];
-    let cases: [(&str, &[&str]); 5] = [
+    let cases: [(&str, &[&str]); 6] = [
         ("npx tsc --noEmit", &of_tsc),
         ("npx tsc -p app/tsconfig.json", &["tsconfig.json", "config/base.json", "config/deep.json"]),
         ("cd app && tsc", &["tsconfig.json", "config/base.json", "config/deep.json"]),
         ("eslint src", &["config/rules.mjs", "config/all/index.js", "config/more.mjs", "src/b.js"]),
         ("ruff check .", &["config/ruff.toml"]),
+        ("eslint lib", &["config/lib.json", ".eslintignore"]),
     ];
     for (script, expected) in cases {
         let found = decided(script, &workspace);
@@ -254,6 +257,19 @@ fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
             .iter()
             .for_each(|path| assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}"));
         assert!(!found.iter().any(|one| one == "src/a.js"), "{script}: {found:?}");
+    }
+}
+
+#[test]
+fn settings_of_a_linter_decide_without_a_package_beside_them() {
+    let workspace = Files(BTreeMap::from([
+        (".eslintrc.json", r#"{ "extends": "./config/base.json" }"#),
+        ("config/base.json", ""),
+        ("lib", ""),
+    ]));
+    let found = decided("node_modules/.bin/eslint lib", &workspace);
+    for path in [".eslintrc.{js,cjs,yaml,yml,json}", ".eslintignore", "config/base.json"] {
+        assert!(found.iter().any(|one| one == path), "{path}: {found:?}");
     }
 }
 

@@ -452,6 +452,7 @@ fn a_folder_of_tests_that_a_task_changes_is_in_doubt_as_a_file_is() {
         ("Fix all in `src/`, with the tests in `tests/` as they are.", "pytest tests/"),
         ("The tests are in `tests/`. Fix `src/a.py`.", "pytest tests/"),
         ("Rewrite the tests in `tests/`.", "grep -q x src/a.py"),
+        ("Move the code to `src/`.", "test -f src/new.py"),
     ] {
         assert_eq!(found(task, contract, ""), [], "{task}");
     }

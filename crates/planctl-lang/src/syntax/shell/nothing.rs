@@ -69,7 +69,7 @@ pub(super) fn passing(script: &Script, stops: bool) -> Vec<Masked> {
 /// The output of commands of which one may fail where something is wrong with the work.
 #[derive(Clone, Copy)]
 struct Output {
-    /// What it is then.
+    /// The text in that case.
     text: &'static str,
     /// Says that a command looks at the work or runs it; of others, such as `id`, nobody knows why they should fail.
     is_of_work: bool,
@@ -222,7 +222,7 @@ impl<'a> Look<'a> {
 
 /// One of two outputs that are compared.
 struct Side {
-    /// What it is where its command fails.
+    /// Its text where its command fails.
     text: &'static str,
     /// Says that it depends on nothing but the files that it names.
     only_reads: bool,

@@ -41,7 +41,7 @@ pub(super) fn names_revision(call: &Call<'_>) -> bool {
 
 fn may_be_absent(word: &str, is_revision: bool) -> bool {
     let name = word.trim_matches('.').split(['~', '^', '@', ':']).next().unwrap_or_default();
-    // Whoever writes the name of a commit has it.
+    // The name of a commit is taken from a repository that has it.
     let is_commit = name.len() >= 7 && name.chars().all(|c| c.is_ascii_hexdigit());
     if name.is_empty() || name == "HEAD" || is_commit || name.contains('$') {
         return false;
