@@ -9,5 +9,6 @@ mod wants;
 
 pub(crate) use scripts::Scripts;
 pub(crate) use wants::{
-    Protected, judging_files, matches_any, may_change, named_files, other_forms, rights_of_task, wants_of,
+    PACKAGE, Protected, judging_files, matches_any, may_change, named_files, other_forms, rights_of_task,
+    wants_of,
 };

@@ -66,6 +66,7 @@ pub(crate) const LINTS: &[Lint] = &[
     lookalikes::LINT,
     contract::LINT,
     proof::LINT,
+    proof::MASKED,
     changes::LINT,
     effects::LINT,
     subscriptions::LINT,
@@ -109,6 +110,8 @@ pub(crate) struct Context<'a> {
 
 /// A step's contract that could be read as bash.
 pub(crate) struct ReadContract<'a> {
+    /// The place of its step.
+    pub at: usize,
     pub step: &'a NodeTree,
     pub contract: &'a ContractTree,
     pub script: &'a Script,
@@ -124,7 +127,7 @@ impl<'a> Context<'a> {
         for (at, step) in self.each_step() {
             let (Some(contract), Some(script)) = (&step.contract, self.scripts.read_of(at)) else { continue };
             let before = found.len();
-            look(ReadContract { step, contract, script }, found);
+            look(ReadContract { at, step, contract, script }, found);
             found[before..].iter_mut().for_each(|finding| finding.step = Some(step.step_name()));
         }
     }

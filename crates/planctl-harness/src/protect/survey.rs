@@ -26,22 +26,29 @@ const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
 const PYTEST_PLUGINS: &[u8] = b"pytest11";
 /// Text without blanks and quotes by which a `pyproject.toml` has settings of a tool that judges, or another such tool in its place; text
 /// with an escape counts.
-const JUDGES_OF_PYTHON: [&str; 20] = [
+const JUDGES_OF_PYTHON: [&str; 27] = [
+    "tool.bandit",
     "tool.basedpyright",
+    "tool.behave",
     "tool.black",
     "tool.codespell",
     "tool.coverage",
+    "tool.djlint",
     "tool.flake8",
+    "tool.interrogate",
     "tool.isort",
     "tool.mypy",
     "tool.nose2",
+    "tool.pydocstyle",
     "tool.pylint",
     "tool.pyright",
     "tool.pytest",
     "tool.ruff",
+    "tool.sqlfluff",
     "tool.tox",
     "tool.typos",
     "tool.uv",
+    "tool.vulture",
     "[tool]",
     "tool={",
     "@file:",

@@ -343,6 +343,7 @@ fn a_nested_pyproject_decides_only_where_a_tool_finds_settings_in_it() {
     }
     for text in [
         "[tool.ruff.lint]\nignore = [\"ALL\"]\n",
+        "[tool.sqlfluff.core]\nignore = \"linting\"\n",
         "[ tool . \"black\" ]\nexclude = \".*\"\n",
         "tool.isort.skip_glob = [\"*\"]\n",
         "tool = { ruff = { include = [] } }\n",

@@ -54,11 +54,24 @@ pub(crate) fn rights(text: &str, paths: &[Span]) -> Vec<Right> {
                     PathContext::Plain => right_at(tokens, at),
                     PathContext::Quoted => Right::Reads,
                     PathContext::Vague => Right::Unclear,
+                    PathContext::Folder => right_at_folder(tokens, at),
                 };
             }
         }
     }
     rights
+}
+
+// To make something in a folder takes nothing of what is there. To change it may; nobody knows which of its files.
+fn right_at_folder(tokens: &[Token], at: usize) -> Right {
+    let before = &tokens[clause_start(tokens, at)..at];
+    let changes =
+        matches!(verbs(before).last(), Some((_, Verb::Change | Verb::Remove | Verb::Move | Verb::Convert)));
+    match right_at(tokens, at) {
+        Right::May | Right::Unclear if changes => Right::Unclear,
+        Right::MayNot => Right::MayNot,
+        Right::May | Right::Unclear | Right::Reads => Right::Reads,
+    }
 }
 
 fn right_at(tokens: &[Token], at: usize) -> Right {

@@ -14,6 +14,9 @@ use crate::syntax::shell::{self, Deciding, Use};
 use crate::text::paths::{clean, leaves_workspace};
 use crate::tree::workflow::NodeTree;
 
+/// The file whose scripts npm and its kin run.
+pub(crate) const PACKAGE: &str = "package.json";
+
 /// Returns how a path may be written in Unicode otherwise: composed or decomposed.
 pub(crate) fn other_forms(path: &str) -> Vec<String> {
     if path.is_ascii() {
@@ -48,6 +51,9 @@ pub(crate) fn wants_of(steps: &[&NodeTree], scripts: &Scripts, order: &Order) ->
         wants.files.extend(contract_files(scripts, at));
         wants.texts.extend(files_looked_at(scripts, at, step, false));
         wants.compared.extend(files_looked_at(scripts, at, step, true));
+        if scripts.read_of(at).is_some_and(shell::asks_package) {
+            wants.texts.insert(PACKAGE.to_owned());
+        }
         // Bash accepts every script that our parser reads, so it is asked about the others only: a process for each contract
         // of a long plan would cost more than all the rest.
         if let Some(contract) = &step.contract

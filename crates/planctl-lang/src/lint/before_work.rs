@@ -45,7 +45,7 @@ fn check_repeated(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     let mut earlier: HashMap<(&str, u8), &NodeTree> = HashMap::new();
-    context.each_script(found, |ReadContract { step, contract, script }, found| {
+    context.each_script(found, |ReadContract { step, contract, script, .. }, found| {
         if !shell::only_looks(script) {
             return;
         }

@@ -20,7 +20,7 @@ const CHANGED_NAMED_MAX: usize = 4;
 pub(super) const LINT: Lint = Lint { codes: &[Code::P105, Code::P112], needs: Needs::Trials, check };
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    context.each_script(found, |ReadContract { step, contract, script }, found| {
+    context.each_script(found, |ReadContract { step, contract, script, .. }, found| {
         let before = found.len();
         writes(contract, script, found);
         // A call is there to change things, and a trial knows better than the text what changes in the workspace.

@@ -1,8 +1,14 @@
 //! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
 
+use serde_json::Value as Json;
+
 use super::{Context, Lint, Needs, ReadContract};
+use crate::analysis::PACKAGE;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status, Trait};
+use crate::facts::FileFact;
+use crate::syntax::shell::{
+    self, Command, Doubt, FileUse, Item, Join, Lost, Masked, Reading, Script, Simple, Status, Trait,
+};
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
 use crate::tree::workflow::{Kind, NodeTree};
@@ -10,11 +16,17 @@ use crate::tree::workflow::{Kind, NodeTree};
 /// The variable that names the folder of reports to a contract.
 const REPORTS: &str = "PLANCTL_REPORTS";
 
-pub(super) const LINT: Lint =
-    Lint { codes: &[Code::P104, Code::P110, Code::P113], needs: Needs::Text, check };
+pub(super) const LINT: Lint = Lint { codes: &[Code::P104, Code::P113], needs: Needs::Text, check };
+
+pub(super) const MASKED: Lint =
+    Lint { codes: &[Code::P110], needs: Needs::Surroundings, check: check_masked };
+
+fn check_masked(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    context.each_script(found, |read, found| lint_masked(context, &read, found));
+}
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    context.each_script(found, |ReadContract { step, contract, script }, found| {
+    context.each_script(found, |ReadContract { step, contract, script, .. }, found| {
         let before = found.len();
         unclosed(contract, script, found);
         if found.len() == before {
@@ -38,7 +50,6 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
                 count(contract, script, found);
             }
         }
-        lint_masked(contract, script, found);
         lint_reports(step, contract, found);
     });
 }
@@ -225,12 +236,16 @@ fn command_that_only_tells(simple: &Simple) -> Option<(&'static str, &'static st
     call.traits().find_map(|what| if let Trait::Tells(name, help) = what { Some((name, help)) } else { None })
 }
 
-fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+fn lint_masked(context: &Context<'_>, read: &ReadContract<'_>, found: &mut Vec<Diagnostic>) {
+    let ReadContract { at, contract, script, .. } = *read;
     let expected = contract.expected();
+    let package = context.facts.texts.get(PACKAGE).filter(|_| !shell::goes_elsewhere(script));
+    let package: Json = package.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let script_of_package = |name: &str| package["scripts"][name].as_str().map(str::to_owned);
     // Tests that a report counts are missed there.
     let is_counted = contract.command.contains(REPORTS);
-    for masked in shell::masked(script, expected) {
-        if is_counted && masked.how == Lost::Unselected {
+    for masked in shell::masked(script, expected, &script_of_package) {
+        if is_counted && masked.how == Lost::Unselected || prints_something(context, at, &masked) {
             continue;
         }
         let (message, label, help) = words_of(&masked.how);
@@ -241,6 +256,27 @@ fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
         };
         found.push(Diagnostic::new(Code::P110, message).at(contract.in_plan(masked.span), label).help(help));
     }
+}
+
+// Of two outputs that are compared, one is not empty where its file is there today; and a file for which the contract asks elsewhere
+// is missed there.
+fn prints_something(context: &Context<'_>, at: usize, masked: &Masked) -> bool {
+    let Lost::Alike(only_read) = &masked.how else { return false };
+    let files = context.scripts.files(at);
+    let within = |file: &&FileUse, place: Span| place.start <= file.span.start && file.span.end <= place.end;
+    let is_asked = |path: &str| files.iter().any(|other| other.path == path && !within(&other, masked.span));
+    let is_there = |file: &FileUse| match context.facts.files.get(file.path.trim_end_matches('/')) {
+        Some(FileFact::Regular { size }) => *size > 0,
+        Some(FileFact::Directory) => true,
+        Some(
+            FileFact::Missing
+            | FileFact::Outside { .. }
+            | FileFact::Unreadable { .. }
+            | FileFact::Special { .. },
+        )
+        | None => is_asked(&file.path),
+    };
+    only_read.iter().any(|place| files.iter().filter(|file| within(file, *place)).any(is_there))
 }
 
 // Returns the message, the label and the help of a finding.
@@ -290,6 +326,11 @@ fn words_of(how: &Lost) -> (&'static str, &'static str, &'static str) {
             "where the command fails, it prints nothing, and the contract passes",
             "passes where nothing is printed",
             "look at its exit code first: `out=$(…) && test -z \"$out\"`; `[` takes an empty text for no number, as `[[` does not",
+        ),
+        Lost::Alike(_) => (
+            "where both commands fail, their outputs are alike, and the contract passes",
+            "their exit codes are not looked at",
+            "ask first that there is something: `test -s a.txt && diff …`; or compare with what is known, by a file or a text",
         ),
         Lost::Unselected => (
             "where it chooses no test or script, none is run, and the contract passes",

@@ -152,6 +152,13 @@ impl Rights<'_, '_> {
         self.contract.command.get(span.start..span.end).unwrap_or("$?")
     }
 
+    // A step that protects some files of a folder has said which of them may not be changed.
+    fn protects(&self, path: &str) -> bool {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let globs = self.step.attributes.protects.entries();
+        self.protected.covers(path) || globs.iter().any(|glob| glob.value.starts_with(&folder))
+    }
+
     // All that the contract needs is so already.
     fn passes_today(&self) -> bool {
         let ends_well = |look: &FileLook<'_>| look.today(self.context.facts) == Today::Well;
@@ -195,21 +202,36 @@ impl Rights<'_, '_> {
         }
         let judged_by = judging_files(self.context.scripts, self.at);
         for (path, right) in rights_of_task(self.context.order, self.at) {
-            let is_there = matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }));
+            let is_folder = self.context.facts.files.get(path) == Some(&FileFact::Directory);
+            let is_there =
+                is_folder || matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }));
             let is_meant =
-                right == Right::Unclear && needed != Some(path) && is_there && !self.protected.covers(path);
-            if !is_meant || !judged_by.iter().any(|judge| covers(judge, path)) {
+                right == Right::Unclear && needed != Some(path) && is_there && !self.protects(path);
+            // A file that is not there has yet to be made, and that takes no right.
+            let is_made = |judge: &str| {
+                is_glob(judge)
+                    || matches!(self.context.facts.files.get(judge), Some(FileFact::Regular { .. }))
+            };
+            let judges = |judge: &String| match is_folder {
+                true => is_made(judge) && lies_in(judge, path),
+                false => covers(judge, path),
+            };
+            if !is_meant || !judged_by.iter().any(judges) {
                 continue;
             }
             let mentions = self.context.order.mentions_in_task(self.at);
             let Some(mention) = mentions.iter().find(|mention| mention.path == path) else { continue };
-            let (shown, number) = (escape(path), &self.step.id.value);
+            let (mut shown, number) = (escape(path.trim_end_matches('/')).to_string(), &self.step.id.value);
             let message = format!("step {number} does not say whether its worker may change `{shown}`");
-            let unclear = Diagnostic::new(Code::P119, message)
-                .at(mention.span, "its contract is judged by this file, so it stays protected")
-                .help(format!(
-                    "add `**changes:** {shown}` where the worker may change it, else `**protects:** {shown}`"
-                ));
+            let label = if is_folder {
+                shown.push_str("/**");
+                "its contract is judged by files in it, so they stay protected"
+            } else {
+                "its contract is judged by this file, so it stays protected"
+            };
+            let unclear = Diagnostic::new(Code::P119, message).at(mention.span, label).help(format!(
+                "add `**changes:** {shown}` where the worker may change it, else `**protects:** {shown}`"
+            ));
             found.push(unclear);
         }
     }
@@ -248,6 +270,15 @@ fn only_reads(simple: &Simple) -> bool {
 // A variable may stand for anything; `$(…)` is read as the commands that it holds.
 fn has_variables(text: &str) -> bool {
     text.match_indices('$').any(|(at, _)| !text[at + 1..].starts_with(['(', '\'', '"', ' ']))
+}
+
+/// Says whether a file that judges, or some that a pattern of such files matches, lie in a folder.
+fn lies_in(judge: &str, folder: &str) -> bool {
+    let folder = folder.trim_end_matches('/');
+    let name = folder.rsplit('/').next().unwrap_or_default();
+    let is_of_tests = matches!(name, "test" | "tests" | "spec" | "specs" | "__tests__");
+    let is_beneath = judge.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    is_beneath || judge == folder || is_of_tests && judge.starts_with("**/") && judge.contains(['_', '.'])
 }
 
 fn covers(judge: &str, path: &str) -> bool {

@@ -155,7 +155,7 @@ fn a_comment_that_can_not_be_read_or_allows_nothing_is_a_finding_with_its_remedy
 fn fixes_delete_a_comment_that_allows_nothing_and_mend_one_that_is_misspelt() {
     let idle = PLAN.replacen(
         "### 1. Make one\n\n",
-        "### 1. Make one\n\n<!-- planctl: allow P110 it is fine -->\n",
+        "### 1. Make one\n\n<!-- planctl: allow P111 it is fine -->\n",
         1,
     );
     let source = Source::new("plan.md", idle.as_str());

@@ -1,9 +1,9 @@
 //! Findings about contracts: those that can't fail or pass, lose failures, wait, write outside, or destroy (P1xx, P6xx).
 
 use crate::properties::worked;
-use crate::sample::{found, with};
+use crate::sample::{facts, found, found_with, with};
 use planctl_lang::Code::{self, P102, P104, P105, P109, P110, P111, P112, P113, P114, P601, P602, P604};
-use planctl_lang::{Diagnostic, Facts, Source};
+use planctl_lang::{Diagnostic, Facts, FileFact, Source};
 
 fn codes(script: &str) -> Vec<Code> {
     let text = with("test -f one.txt", script);
@@ -302,6 +302,7 @@ fn d7_a_status_that_is_kept_or_chosen_by_is_not_lost() {
             "pre-commit run --all-files && pre-commit run -a && npx nx run-many -t test",
             "npm test -- test/a.js && yarn build -t es5 && cargo +nightly test --all-features",
             "vitest run -t adds --reporter=junit --outputFile=\"$PLANCTL_REPORTS/vitest.xml\"",
+            "rspec spec/a_spec.rb && phpunit tests && bats tests && bundle exec rspec",
             "go test -race ./... && python3 -m unittest tests.test_a && npx jest src/a.test.js",
             "make > /tmp/log && ! grep -q warning /tmp/log",
             "! git log -3 | grep -q WIP && ! cat a.txt | grep -q x",
@@ -379,7 +380,7 @@ fn d7_failures_that_are_lost_on_some_way_are_found() {
             "make gen && git diff --exit-code",
             "python3 tools/gen.py; git diff --quiet -- src",
             "npx jest -t adds",
-            "npm test -- -t adds",
+            "npm test -- --testNamePattern adds",
             "npm run test:unit -- --testNamePattern=adds",
             "yarn jest -t adds && pnpm --filter web exec tsc",
             "pnpm vitest run -t adds",
@@ -391,6 +392,9 @@ fn d7_failures_that_are_lost_on_some_way_are_found() {
             "pytest --lf",
             "npm run check --if-present",
             "npx mocha --grep=adds test/a.js",
+            "rspec -e adds spec",
+            "vendor/bin/phpunit --filter testAdds",
+            "bats -f adds tests",
             "node --test --test-name-pattern=adds tests",
             "set -o pipefail; if ./app | sort | grep -q old; then exit 1; fi",
             "pytest 2>&1 | grep -q Warning && exit 1; exit 0",
@@ -509,6 +513,182 @@ fn d7_a_tool_that_failed_and_printed_nothing_is_told_where_that_passes() {
             "test -f list.md && grep -c '^-' list.md | awk '{ exit ($1 > 0 ? 0 : 1) }'",
             "set -o pipefail; curl -fsS http://localhost:8080/health | jq -e .ok",
             "./app --json | jq -se 'length > 0' && jq -e .ok results.json",
+        ],
+        P110,
+    );
+}
+
+#[test]
+fn the_runner_behind_a_script_of_a_package_says_whether_tests_are_chosen_by_name() {
+    let package = r#"{"scripts": {"test": "mocha test", "test:web": "cross-env CI=1 vitest run", "unit": "jest",
+                      "all": "npm run unit -- -t adds", "loop": "npm run loop"}}"#;
+    let found = |script: &str, package: &str| {
+        let mut known = facts();
+        known.texts.insert("package.json".into(), package.into());
+        found_with(&with("test -f one.txt", script), &known).iter().any(|found| found.code == P110)
+    };
+    for script in [
+        "npm run test:web -- -t adds",
+        "yarn unit -t adds",
+        "pnpm run unit -t adds",
+        "npm test -- --grep adds",
+        "npm run all",
+        "CI=1 npm run unit -- --onlyChanged",
+    ] {
+        assert!(found(script, package), "{script}");
+    }
+    for script in [
+        "npm test -- -t 5000",
+        "npm t -- --timeout 5000 test/a.js",
+        "npm run unit -t 3",
+        "npm run unit && npm run test:web",
+        "npm run loop -- -t adds",
+        "npm run lint -- -t adds",
+        "cd web && npm run unit -- -t adds",
+        "npm --prefix web run unit -- -t adds",
+        "npm run unit -- -t adds --json --outputFile=\"$PLANCTL_REPORTS/a.xml\"",
+        "grep -q adds test/a.js && npm run unit -- -t adds",
+    ] {
+        assert!(!found(script, package), "{script}");
+    }
+    assert!(!found("npm test -- -t 5000", "no JSON"));
+    assert!(!codes("npm test -- -t 5000").contains(&P110));
+    let wants = |script: &str| {
+        let text = with("test -f one.txt", script);
+        planctl_lang::read(&Source::new("p", &*text)).wants().texts
+    };
+    assert!(wants("npm test -- -t 5000").contains("package.json"));
+    assert!(!wants("make test").contains("package.json"));
+}
+
+#[test]
+fn two_commands_that_failed_print_the_same_and_that_is_told_where_they_are_compared() {
+    all_are(
+        &[
+            "diff <(sort a.txt) <(sort b.txt)",
+            "diff <(./app a) <(./app b)",
+            "cmp -s <(python3 gen.py) <(node gen.js) && test -f one.txt",
+            "diff -u <(jq -S . a.json) <(jq -S . b.json) > /dev/null",
+            "diff <(cd a && find . | sort) <(cd b && find . | sort)",
+            "if ! diff -q <(ls src) <(ls dist); then exit 1; fi",
+            "test \"$(cat a.txt)\" = \"$(cat b.txt)\"",
+            "[ \"$(sha256sum < a.txt)\" = \"$(sha256sum < b.txt)\" ]",
+            "[ \"$(./app a | sha256sum)\" == \"$(./app b | sha256sum)\" ]",
+            "[[ $(./app a) == $(./app b) ]]",
+            "a=$(./app a)\nb=$(./app b)\n[ \"$a\" = \"$b\" ]",
+            "if [[ $(./app a) != $(./app b) ]]; then exit 1; fi",
+            "test -f one.txt && [ \"$(ls a | wc -l)\" = \"$(ls b | wc -l)\" ]",
+        ],
+        P110,
+    );
+    none_is(
+        &[
+            "test -s a.txt && diff <(sort a.txt) <(sort b.txt)",
+            "diff <(printf 'a\\nb\\n') <(sort out.txt)",
+            "diff <(echo 3) <(./app)",
+            "diff expected.txt <(./app)",
+            "./app a > /dev/null && diff <(./app a) <(./app b)",
+            "set -o pipefail; diff <(git show HEAD:a.txt) a.txt",
+            "diff <(git ls-files docs) <(sort files.txt)",
+            "diff a.txt b.txt && ! diff -q <(./app a) <(./app b)",
+            "set -e\na=$(./app a)\nb=$(./app b)\n[ \"$a\" = \"$b\" ]",
+            "[ \"$(./app a | wc -l)\" = \"$(./app b)\" ]",
+            "[ \"$(id -u)\" = \"$(id -g)\" ]",
+            "[ \"$(git rev-parse HEAD)\" = \"$(git rev-parse HEAD~1)\" ] || test -f one.txt",
+            "[ \"$(jq -r .version a.json)\" = 1.2.0 ] && grep -q x b.json",
+            "grep -q x b.json && [ \"$(jq -r .v a.json)\" = \"$(jq -r .v b.json)\" ]",
+        ],
+        P110,
+    );
+    // A file that is there today, and protected, is printed.
+    let text = with("test -f one.txt", "diff <(sort expected.txt) <(sort out.txt)");
+    let mut known = facts();
+    assert!(found_with(&text, &known).iter().any(|found| found.code == P110));
+    known.files.insert("expected.txt".into(), FileFact::Regular { size: 9 });
+    assert!(!found_with(&text, &known).iter().any(|found| found.code == P110));
+    known.files.insert("expected.txt".into(), FileFact::Regular { size: 0 });
+    assert!(found_with(&text, &known).iter().any(|found| found.code == P110));
+    let text = with("test -f one.txt", "diff <(ls src) <(ls dist)");
+    known.files.insert("src".into(), FileFact::Directory);
+    assert!(!found_with(&text, &known).iter().any(|found| found.code == P110));
+}
+
+#[test]
+fn git_prints_nothing_of_a_branch_that_is_not_there() {
+    all_are(
+        &[
+            "test -z \"$(git diff --name-only main -- docs)\"",
+            "test -z \"$(git -C web diff --name-only feature-x -- docs)\"",
+            "[[ -z $(git log --oneline origin/main..HEAD -- docs) ]]",
+            "out=$(git diff --name-only main...HEAD)\n[ -z \"$out\" ]",
+            "! git diff --name-only origin/main...HEAD | grep -q '^docs/'",
+            "[ \"$(git log --oneline main..HEAD -- docs | wc -l)\" -eq 0 ]",
+            "[ $(git rev-list main..HEAD --count) = 0 ] || [ -z \"$(git diff v1.2.0 -- api)\" ]",
+        ],
+        P110,
+    );
+    none_is(
+        &[
+            "test -z \"$(git diff --name-only)\"",
+            "test -z \"$(git diff --name-only HEAD -- docs)\"",
+            "test -z \"$(git diff --name-only HEAD~1 HEAD -- docs)\"",
+            "test -z \"$(git diff --name-only 1c9f02ab -- docs)\"",
+            "test -z \"$(git diff --name-only -- src/main)\"",
+            "test -z \"$(git status --porcelain docs)\"",
+            "test -z \"$(git log -n 3 --grep WIP -- docs)\"",
+            "git diff --quiet main -- docs",
+            "git rev-parse -q --verify main > /dev/null && out=$(git diff --name-only main) && [ -z \"$out\" ]",
+            "test -n \"$(git log main..HEAD --oneline)\"",
+            "! git log -3 | grep -q WIP",
+        ],
+        P110,
+    );
+}
+
+#[test]
+fn a_check_for_what_must_not_be_printed_passes_where_nothing_is() {
+    all_are(
+        &[
+            "! [ \"$(jq .errors report.json)\" -gt 0 ]",
+            "if [ \"$(jq .errors report.json)\" -gt 0 ]; then exit 1; fi",
+            "[ \"$(jq .errors report.json)\" -ne 0 ] && exit 1; exit 0",
+            "if test $(jq .errors report.json) != 0; then exit 1; fi",
+            "[ \"$(./lint src)\" = '' ] && test -f one.txt",
+            "[[ \"$(./lint src)\" == \"\" ]]",
+            "! [ -n \"$(./lint src)\" ]",
+            "! test \"$(npx prettier -l src)\"",
+            "[ ! \"$(gofmt -l .)\" ]",
+            "[[ ! $(gofmt -l .) ]]",
+            "[[ $(./app) != *error* ]]",
+            "[[ ! $(./app) =~ FAIL ]]",
+            "if [[ \"$(./app check)\" == *FAIL* ]]; then exit 1; fi",
+            "[ \"$(./app version)\" != 1.0 ]",
+            "test \"$(gofmt -l . | wc -l)\" -eq 0",
+            "[ 0 = \"$(./lint src | grep -c error)\" ]",
+            "n=$(./lint src | wc -l)\n[ \"$n\" -lt 1 ]",
+        ],
+        P110,
+    );
+    none_is(
+        &[
+            "[ \"$(jq .errors report.json)\" -eq 0 ]",
+            "[ \"$(jq .errors report.json)\" = 0 ]",
+            "if [ \"$(jq .errors report.json)\" != 0 ]; then exit 1; fi",
+            "[[ $(./app) == *ok* ]]",
+            "[[ $(./app) =~ ^ok ]]",
+            "[ \"$(id -u)\" != 0 ]",
+            "[ \"$(uname)\" != Darwin ] && [[ $(hostname) != *prod* ]]",
+            "[ \"$(git status --porcelain | wc -l)\" -eq 0 ]",
+            "[ \"$(git branch --show-current)\" != main ]",
+            "[ \"$(cat log | grep -c ERROR)\" -eq 0 ]",
+            "[ \"$(ls docs | wc -l)\" -lt 9 ]",
+            "[ \"$(./app | wc -l)\" -gt 3 ]",
+            "[ \"$(wc -l < notes.md)\" -lt 100 ]",
+            "[ $(find . -name '*.orig' | wc -l) -eq 0 ]",
+            "[ \"$(grep -rc TODO src)\" != 3 ]",
+            "test $(docker ps -q | wc -l) -eq 0",
+            "[ -n \"$(./lint src)\" ] && [ ! -f old.txt ]",
+            "! test -f old.txt && ! [ \"$HOME\" = / ]",
         ],
         P110,
     );

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use planctl_glob::Glob;
 use planctl_lang::{Look, Unseen, deciding, named_files, reading_programs};
 
 /// A workspace with these files.
@@ -235,17 +236,20 @@ fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
             "extend = 'config/ruff.toml'\nextend-exclude = ['src/a.js']\nextend_skip = ['src/a.js']",
         ),
         ("config/ruff.toml", ""),
+        ("lib/.eslintrc.json", r#"{ "extends": "../config/lib.json" }"#),
+        ("config/lib.json", ""),
         ("app/tsconfig.json", "{ \"extends\": \"../tsconfig.json\" }"),
         ("src/a.js", ""),
         ("src/b.js", ""),
     ]));
     let of_tsc = ["config/base.json", "config/deep.json"];
-    let cases: [(&str, &[&str]); 5] = [
+    let cases: [(&str, &[&str]); 6] = [
         ("npx tsc --noEmit", &of_tsc),
         ("npx tsc -p app/tsconfig.json", &["tsconfig.json", "config/base.json", "config/deep.json"]),
         ("cd app && tsc", &["tsconfig.json", "config/base.json", "config/deep.json"]),
         ("eslint src", &["config/rules.mjs", "config/all/index.js", "config/more.mjs", "src/b.js"]),
         ("ruff check .", &["config/ruff.toml"]),
+        ("eslint lib", &["config/lib.json", ".eslintignore"]),
     ];
     for (script, expected) in cases {
         let found = decided(script, &workspace);
@@ -253,6 +257,152 @@ fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
             .iter()
             .for_each(|path| assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}"));
         assert!(!found.iter().any(|one| one == "src/a.js"), "{script}: {found:?}");
+    }
+}
+
+#[test]
+fn settings_of_a_linter_decide_without_a_package_beside_them() {
+    let workspace = Files(BTreeMap::from([
+        (".eslintrc.json", r#"{ "extends": "./config/base.json" }"#),
+        ("config/base.json", ""),
+        ("lib", ""),
+    ]));
+    let found = decided("node_modules/.bin/eslint lib", &workspace);
+    for path in [".eslintrc.{js,cjs,yaml,yml,json}", ".eslintignore", "config/base.json"] {
+        assert!(found.iter().any(|one| one == path), "{path}: {found:?}");
+    }
+}
+
+#[test]
+fn code_that_settings_have_a_runner_load_decides_as_the_tests_do() {
+    let workspace = Files(BTreeMap::from([
+        (
+            "package.json",
+            r#"{"jest": {"setupFiles": ["<rootDir>/jest/first.js"], "transform": {"\\.js$": "./jest/to.js"},
+                "moduleNameMapper": {"^@/(.*)$": "<rootDir>/src/$1"}, "testEnvironment": "node"},
+                "exports": {"require": "./src/a.js"}, "main": "./src/a.js"}"#,
+        ),
+        (
+            "jest.config.js",
+            "module.exports = {\n  setupFilesAfterEnv: ['./jest/after'],\n  roots: ['./src/a.js'],\n}",
+        ),
+        (
+            "vitest.config.ts",
+            "export default { test: { setupFiles: './vi/setup.ts', globalSetup: [\n'./vi/all.ts' ] } }",
+        ),
+        (
+            "playwright.config.ts",
+            "export default { globalSetup: require.resolve('./pw/start'), reporter: './pw/report.ts' }",
+        ),
+        (".mocharc.json", r#"{"require": ["./mo/a.js", "ts-node/register"], "file": "mo/b.js"}"#),
+        ("Gemfile", ""),
+        (".rspec", "--color\n--require ./rb/support.rb\n-r ./rb/more\n"),
+        ("phpunit.xml", "<phpunit bootstrap=\"php/boot.php\" colors=\"true\"><extensions/></phpunit>"),
+        ("phpunit.xml.dist", "<phpunit bootstrap=\"vendor/autoload.php\"/>"),
+        (
+            "composer.json",
+            r#"{"scripts": {"test": ["@lint", "vendor/bin/phpunit -c php/unit.xml"], "lint": "phpcs src"}}"#,
+        ),
+        ("jest/first.js", "require('./second')"),
+        ("jest/second.js", ""),
+        ("jest/to.js", ""),
+        ("jest/after.js", ""),
+        ("vi/setup.ts", ""),
+        ("vi/all.ts", ""),
+        ("pw/start.ts", ""),
+        ("pw/report.ts", ""),
+        ("mo/a.js", ""),
+        ("mo/b.js", ""),
+        ("rb/support.rb", ""),
+        ("rb/more.rb", ""),
+        ("php/boot.php", ""),
+        ("php/unit.xml", ""),
+        ("vendor/autoload.php", ""),
+        ("vendor/bin/phpunit", ""),
+        ("src/a.js", ""),
+    ]));
+    let cases: [(&str, &[&str]); 8] = [
+        ("npx jest", &["jest/first.js", "jest/second.js", "jest/to.js", "jest/after.js"]),
+        ("vitest run", &["vi/setup.ts", "vi/all.ts"]),
+        ("npx playwright test", &["pw/start.ts", "pw/report.ts"]),
+        ("mocha", &["mo/a.js", "mo/b.js"]),
+        ("bundle exec rspec", &["rb/support.rb", "rb/more.rb", "Gemfile", ".bundle/config"]),
+        ("phpunit", &["php/boot.php"]),
+        ("composer test", &["php/unit.xml", "composer.json"]),
+        ("composer run-script lint", &["composer.json", "CodeSniffer.conf"]),
+    ];
+    for (script, expected) in cases {
+        let found = decided(script, &workspace);
+        expected
+            .iter()
+            .for_each(|path| assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}"));
+        let is_work = |path: &String| path.starts_with("src/") || path == "vendor/autoload.php";
+        assert!(!found.iter().any(is_work), "{script}: {found:?}");
+    }
+    assert!(!decided("composer install", &workspace).contains(&"composer.json".to_owned()));
+}
+
+#[test]
+fn what_comes_before_the_tests_in_a_folder_of_them_decides_too() {
+    let workspace = Files(BTreeMap::from([
+        (
+            "Makefile",
+            "include $(wildcard rules/*.mk)\ninclude *.mak\n-include $(wildcard *.d)\ncheck:\n\tbash check.sh\n",
+        ),
+        ("package.json", "{}"),
+        ("tests/unit/test_a.py", ""),
+        ("tests", ""),
+    ]));
+    let fixes = |script: &str, path: &str| {
+        let globs = deciding(script, &workspace).fixed;
+        globs.iter().any(|glob| Glob::parse(glob).unwrap_or_else(|_| panic!("{glob}")).matches(path))
+    };
+    for (script, path) in [
+        ("pytest tests", "tests/unit/fractions.py"),
+        ("pytest", "shop/tests/unit/decimal/__init__.py"),
+        ("python3 -m pytest tests/", "tests/random.py"),
+        ("npx jest", "tests/.babelrc.js"),
+        ("make check", "rules/new.mk"),
+        ("make check", "new.mak"),
+    ] {
+        assert!(fixes(script, path), "{script}: {path}");
+    }
+    for (script, path) in [
+        ("pytest tests", "shop/queue.py"),
+        ("pytest", "shop/types.py"),
+        ("pytest tests", "tests/unit/helpers.py"),
+        ("make check", "src/a.mk"),
+        ("make check", "a.d"),
+    ] {
+        assert!(!fixes(script, path), "{script}: {path}");
+    }
+}
+
+#[test]
+fn settings_of_tools_that_judge_sources_and_run_tests_are_known() {
+    let workspace = Files(BTreeMap::from([("src/a.py", ""), ("package.json", "{}"), ("tests/a.bats", "")]));
+    for (script, settings) in [
+        ("semgrep scan --config rules.yml --error src", "src/**/{.semgrepignore}"),
+        ("sqlfluff lint src", ".sqlfluffignore"),
+        ("bandit -r .", ".bandit"),
+        ("trivy fs --exit-code 1 .", ".trivyignore"),
+        ("gitleaks detect", ".gitleaksignore"),
+        ("pydocstyle src", "setup.cfg"),
+        ("vendor/bin/phpstan analyse src", "phpstan.{neon,neon.dist,dist.neon}"),
+        ("phpcs src", "CodeSniffer.conf"),
+        ("ansible-lint", ".config/ansible-lint*.yml"),
+        ("npx cspell src", "cspell.config.{js,cjs,mjs,json,jsonc,yaml,yml}"),
+        ("uvx vulture src", "pyproject.toml"),
+        ("npx playwright test", "**/{tsconfig,jsconfig}.json"),
+        ("npx jest", ".npmrc"),
+        ("npm exec -- jest", ".npmrc"),
+        ("bats tests", "**/setup_suite.bash"),
+        ("behave", "features/**/environment.py"),
+        ("bundle exec cucumber", "features/support/**"),
+        ("mix credo", "{.credo.exs,config/.credo.exs}"),
+    ] {
+        let found = deciding(script, &workspace);
+        assert!(found.fixed.contains(settings), "{script}: {:?}", found.fixed);
     }
 }
 

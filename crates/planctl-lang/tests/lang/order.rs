@@ -418,6 +418,47 @@ fn a_doubtful_mention_of_what_decides_is_told_and_two_lines_end_the_doubt() {
 }
 
 #[test]
+fn a_folder_of_tests_that_a_task_changes_is_in_doubt_as_a_file_is() {
+    use planctl_lang::Code::P119;
+    let found = |task: &str, contract: &str, field: &str| {
+        let text =
+            plan(&[(&[], task, contract)]).replace("**target:** coder", &format!("{field}**target:** coder"));
+        let mut facts = there(&["tests/run.sh"]);
+        ["tests", "tests/", "src", "src/"].iter().for_each(|folder| {
+            facts.files.insert((*folder).into(), FileFact::Directory);
+        });
+        about_rights(&text, &facts)
+    };
+    for (task, contract) in [
+        ("Rewrite the tests in `tests/`.", "pytest tests/"),
+        ("Rewrite the tests in tests/ without mocks.", "pytest"),
+        ("Fix the failing tests in `tests/`.", "bash tests/run.sh"),
+        ("Rename the helpers, and remove the old ones from `tests/`.", "cargo test"),
+        ("Update `tests/`. Do not change `src/`.", "for t in tests/*.sh; do bash \"$t\" || exit 1; done"),
+    ] {
+        assert_eq!(found(task, contract, ""), [P119], "{task}");
+        for field in ["**changes:** tests/**\n", "**protects:** tests/**\n", "**protects:** tests/*.py\n"] {
+            assert_eq!(found(task, contract, field), [], "{task} {field}");
+        }
+    }
+    for (task, contract) in [
+        ("Make the tests in `tests/` pass.", "pytest tests/"),
+        ("Add a test for the parser to `tests/`, and fix `src/a.py`.", "pytest tests/"),
+        ("Write tests in `tests/`.", "pytest tests/"),
+        ("Mend the bug that `tests/` shows.", "bash tests/run.sh"),
+        ("Do not change `tests/`.", "bash tests/run.sh"),
+        ("Run what is in tests/ and fix `src/a.py`.", "bash tests/run.sh"),
+        ("Refactor `src/` so that `tests/` stay green.", "pytest tests/"),
+        ("Fix all in `src/`, with the tests in `tests/` as they are.", "pytest tests/"),
+        ("The tests are in `tests/`. Fix `src/a.py`.", "pytest tests/"),
+        ("Rewrite the tests in `tests/`.", "grep -q x src/a.py"),
+        ("Move the code to `src/`.", "test -f src/new.py"),
+    ] {
+        assert_eq!(found(task, contract, ""), [], "{task}");
+    }
+}
+
+#[test]
 fn a_tool_of_which_nothing_is_protected_is_told() {
     use planctl_lang::Code::P120;
     let bare = plan(&[(&[], "Fix `src/a.pl`.", "prove")]);

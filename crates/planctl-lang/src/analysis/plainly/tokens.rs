@@ -29,8 +29,10 @@ pub(super) enum PathContext {
     Plain,
     /// In a command that is quoted, or in a block of code.
     Quoted,
-    /// In a command that may change it; or it is a folder, or the beginning of a glob.
+    /// In a command that may change it; or it is the beginning of a glob.
     Vague,
+    /// In a sentence, as a folder.
+    Folder,
 }
 
 impl Token {
@@ -173,8 +175,10 @@ pub(super) fn path_context(line: &str, path: Range<usize>, is_fenced: bool, in_c
     let is_whole = !in_code || before.ends_with('`') && after.starts_with('`');
     if is_fenced {
         PathContext::Quoted
-    } else if line[path].ends_with('/') || after.starts_with(['*', '{', '?', '[']) {
+    } else if after.starts_with(['*', '{', '?', '[']) {
         PathContext::Vague
+    } else if line[path].ends_with('/') {
+        PathContext::Folder
     } else if is_whole {
         PathContext::Plain
     } else {

@@ -330,6 +330,13 @@ pub fn looks_like_path(text: &str) -> bool {
     is_plain && inside && (text.trim_end_matches('/').contains('/') || has_extension)
 }
 
+// `tests/`; a pair of words such as `and/or` has more behind its slash.
+fn is_folder(text: &str) -> bool {
+    let name = text.strip_suffix('/').unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    name.len() > 1 && name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
 /// Returns the paths that a text for people names, with their places in it.
 pub fn paths_in_text(text: &str) -> Vec<(String, Span)> {
     let is_edge = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+'));
@@ -344,7 +351,7 @@ pub fn paths_in_text(text: &str) -> Vec<(String, Span)> {
         for part in text[at..begin].split_inclusive(is_edge) {
             let word = part.trim_end_matches(is_edge);
             let body = word.trim_end_matches(['.', ',']);
-            if looks_like_path(body) && !matches!(body, "e.g" | "i.e") {
+            if (looks_like_path(body) || is_folder(body)) && !matches!(body, "e.g" | "i.e") {
                 let path = normal(body).trim_end_matches('/').to_owned();
                 found.push((path, Span::new(at, at + body.len())));
             }

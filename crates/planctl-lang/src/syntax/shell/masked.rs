@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::selecting::PackageScripts;
 use super::status::{End, Judge, reads_lines};
 use super::walk::last_of;
 use super::{
@@ -42,6 +43,8 @@ pub(crate) enum Lost {
     Empty,
     /// It prints nothing, which passes.
     Nothing,
+    /// Both commands whose outputs are compared fail. Some of them only read files; where these outputs stand.
+    Alike(Vec<Span>),
     /// No test has the name by which tests are chosen.
     Unselected,
     /// A file that was made is new, and only those that git tracks are compared.
@@ -54,8 +57,9 @@ pub(crate) enum Lost {
     Said,
 }
 
-/// Returns the failures in a script that do not count, where it is expected to end with a status.
-pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
+/// Returns the failures in a script that do not count, where it is expected to end with a status, given the scripts of the `package.json`
+/// beside it.
+pub(crate) fn masked(script: &Script, expected: u8, package: PackageScripts<'_>) -> Vec<Masked> {
     let mut judge = Judge::of(script);
     let skipped = skipped(&mut judge, script, expected);
     let asked = asked_functions(script);
@@ -66,7 +70,11 @@ pub(crate) fn masked(script: &Script, expected: u8) -> Vec<Masked> {
     found.extend(super::led::led(script));
     found.extend(super::nothing::passing(script, judge.errexit));
     found.extend(unfound(script).into_iter().map(|span| Masked { span, how: Lost::Unfound }));
-    found.extend(unselected(script).into_iter().map(|span| Masked { span, how: Lost::Unselected }));
+    found.extend(
+        super::selecting::unselected(script, package)
+            .into_iter()
+            .map(|span| Masked { span, how: Lost::Unselected }),
+    );
     found.extend(untracked(script).into_iter().map(|span| Masked { span, how: Lost::Untracked }));
     found.extend(empty(script).map(|span| Masked { span, how: Lost::Empty }));
     found
@@ -455,27 +463,13 @@ fn unfound(script: &Script) -> Vec<Span> {
         for pipeline in list.items.iter().flat_map(pipelines) {
             if let [Command::Simple(first), .., last] = pipeline.commands.as_slice()
                 && unwanted.contains(&last.span())
-                && super::led::runs_code(first)
+                && (super::led::runs_code(first) || super::revisions::names_revision(&Call::of(&first.words)))
                 && is_once(first)
             {
                 found.push(pipeline.span);
             }
         }
     });
-    found
-}
-
-// `cargo test adds`, where nothing is searched for a test, or in what is said of it.
-fn unselected(script: &Script) -> Vec<Span> {
-    let (mut found, mut is_looked_at) = (Vec::new(), false);
-    super::each_simple(script, &mut |simple| {
-        is_looked_at |= is_search(simple);
-        let is_kept = simple.redirects.iter().any(|redirect| redirect.writes && !redirect.is_document);
-        if !is_kept && super::calls(simple).any(|call| call.does(Trait::Selects)) {
-            found.push(simple.span);
-        }
-    });
-    found.retain(|_| !is_looked_at);
     found
 }
 
@@ -502,7 +496,7 @@ fn untracked(script: &Script) -> Vec<Span> {
     found
 }
 
-fn is_search(simple: &Simple) -> bool {
+pub(super) fn is_search(simple: &Simple) -> bool {
     matches!(simple.name(), Some("grep" | "egrep" | "fgrep" | "rg"))
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn doubtful_checks(script: &Script) -> Vec<Doubt> {
     let mut found = Vec::new();
     let mut patterns: Vec<(String, Span)> = Vec::new();
     let set = names_set(script);
-    let goes_elsewhere = calls_any(script, &["cd", "pushd"]);
+    let goes_elsewhere = goes_elsewhere(script);
     each_with_expectation(script, true, &mut |command, is_wanted| match command {
         Command::Simple(simple) => {
             for words in all_commands(&simple.words) {
@@ -86,6 +86,11 @@ pub(crate) fn doubtful_checks(script: &Script) -> Vec<Doubt> {
         }),
     });
     found
+}
+
+/// Says whether a script goes to another folder.
+pub(crate) fn goes_elsewhere(script: &Script) -> bool {
+    calls_any(script, &["cd", "pushd"])
 }
 
 // `python3 -O -c 'assert …'`, with the code in a word or in a heredoc. A file's code nobody sees here.

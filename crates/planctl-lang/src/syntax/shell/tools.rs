@@ -13,7 +13,7 @@ use planctl_glob::is_glob;
 use super::deciding::{FileLocation, TEMPORARY};
 use super::following::{At, Follower};
 use super::programs::{Program, Reads, is_python, is_shell, program, started_by_runner};
-use super::values::{Value, joined, parent};
+use super::values::{Value, expand_braces, joined, parent};
 use super::{Arguments, Call, Trait, Word};
 
 /// Headers of the C library that tests include.
@@ -60,10 +60,11 @@ impl Follower<'_> {
             }
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
             "npm" | "pnpm" | "yarn" | "bun" => self.npm(words, at),
+            "composer" => self.composer(rest),
             "make" | "gmake" => self.make(rest, at),
             "just" => self.just(rest, at),
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
-            | "phpunit" | "tap" => self.test_files(rest),
+            | "phpunit" | "pest" | "tap" | "behave" | "cucumber" | "robot" => self.test_files(rest),
             "go" => self.go(rest),
             "cc" | "gcc" | "g++" | "c++" | "clang" | "clang++" => self.headers(rest),
             _ => {
@@ -137,7 +138,10 @@ impl Follower<'_> {
             let is_file = self.look.read(&path).is_some();
             let folder = if is_file { parent(&path) } else { &path };
             for name in tool.below {
-                upward(folder).for_each(|folder| self.fix(joined(folder, name)));
+                for path in upward(folder).map(|folder| joined(folder, name)) {
+                    self.settings(&path);
+                    self.fix(path);
+                }
             }
             if !is_file {
                 self.fix(joined(folder, &format!("**/{{{}}}", tool.below.join(","))));
@@ -168,11 +172,10 @@ impl Follower<'_> {
         let main: Vec<&&str> = tool.kept.iter().filter(|name| !name.contains(['*', ' '])).collect();
         let is_there =
             |name: &&&str| upward(&folder).any(|folder| self.look.has(&joined(folder, name)) != Some(false));
-        if !names_its_own
-            && !main.is_empty()
-            && !main.iter().any(is_there)
-            && !self.has_any(&folder, tool.fixed)
-        {
+        // Settings alone are a project to a tool that has no file of its own besides them.
+        let settings = if tool.fixed.is_empty() { tool.above } else { tool.fixed };
+        let has_own = main.is_empty() || main.iter().any(is_there);
+        if !names_its_own && !has_own && !self.has_any(&folder, settings) {
             return;
         }
         for name in tool.fixed.iter().filter(|_| !names_its_own) {
@@ -200,7 +203,8 @@ impl Follower<'_> {
     }
 
     fn has_any(&self, folder: &str, names: &[&str]) -> bool {
-        names.iter().any(|name| self.look.has(&joined(folder, name)) == Some(true))
+        let names = names.iter().flat_map(|name| expand_braces(name));
+        names.into_iter().any(|name| self.look.has(&joined(folder, &name)) == Some(true))
     }
 
     fn cargo(&mut self, rest: &[Word], manifests: &[Word]) {

@@ -4,7 +4,10 @@
 //! changed by an honest one either, unless the step says so. So sources are never protected here, and neither are lock files
 //! that tools write themselves; a file that is only read where it is there is protected only where it is there.
 
+pub(super) mod sources;
+
 use super::has_sign;
+use sources::STRICTNESS;
 
 /// The files that calls of a program read besides those that their words name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,13 +48,6 @@ impl Reads {
             && !self.without.iter().any(|sign| has_sign(words, sign))
     }
 }
-
-/// Why the settings of programs that look at sources are protected.
-const STRICTNESS: &str = "which files are checked, and how strictly, stands there";
-
-/// The meaning of `below`, for people.
-const GIVEN: &str = "no new settings of its own in the folders that it is given (the one it works in, where none is given), below these, \
-                     and around the files that it is given";
 
 const READS: Reads = Reads {
     call: "",
@@ -135,8 +131,8 @@ pub(super) const JEST: &[Reads] = &[Reads {
     fixed: &[
         "jest.config.{js,ts,mjs,cjs,mts,cts,json}",
         "babel.config.{js,mjs,cjs,cts,json}",
-        ".babelrc",
-        ".babelrc.{js,mjs,cjs,json}",
+        "**/.babelrc",
+        "**/.babelrc.{js,mjs,cjs,json}",
         "__mocks__/**",
     ],
     file: &["-c", "--config"],
@@ -297,7 +293,7 @@ pub(super) const RSPEC: &[Reads] = &[Reads {
 
 pub(super) const PHPUNIT: &[Reads] = &[Reads {
     kept: &["tests/**", "phpunit.xml.dist"],
-    fixed: &["phpunit.xml", "phpunit.dist.xml"],
+    fixed: &["phpunit.xml", "phpunit.dist.xml", "tests/Pest.php"],
     file: &["-c", "--configuration"],
     why: "a new test is not counted as a change",
     ..READS
@@ -306,7 +302,11 @@ pub(super) const PHPUNIT: &[Reads] = &[Reads {
 const TARGETS: Reads =
     Reads { kept: &["its targets"], why: "a new test is not counted as a change", ..READS };
 
-pub(super) const BATS: &[Reads] = &[TARGETS];
+pub(super) const BATS: &[Reads] = &[Reads {
+    fixed: &["**/setup_suite.bash"],
+    why: "a `setup_suite.bash` is run before all tests; a new test is not counted as a change",
+    ..TARGETS
+}];
 
 pub(super) const PERL: &[Reads] = &[Reads {
     fixed: &["lib/Test/{More,Simple,Builder,Harness}.pm", "lib/{strict,warnings,utf8,Carp,Exporter}.pm"],
@@ -336,100 +336,10 @@ pub(super) const SHELLSPEC: &[Reads] =
 pub(super) const BUSTED: &[Reads] = &[Reads { fixed: &[".busted"], ..TARGETS }];
 
 pub(super) const TOX: &[Reads] = &[Reads {
-    kept: &["tox.ini", "noxfile.py", "pyproject.toml", "setup.cfg", "setup.py", "tests/**"],
+    kept: &["tox.ini", "tox.toml", "noxfile.py", "pyproject.toml", "setup.cfg", "setup.py", "tests/**"],
     fixed: &["tox.ini", "setup.cfg"],
     file: &["-c", "-f"],
     why: "which tests run stands there; a `tox.ini` takes precedence over a `pyproject.toml`",
-    ..READS
-}];
-
-/// The settings of a program that looks at sources, in the folder it works in and those above.
-const fn strictness(above: &'static [&'static str]) -> Reads {
-    Reads { above, why: STRICTNESS, ..READS }
-}
-
-/// The same where the settings that are nearest to a file count for it.
-const fn nearest(names: &'static [&'static str]) -> Reads {
-    Reads { below: names, also: GIVEN, ..strictness(names) }
-}
-
-/// The same beside a `package.json`, which may hold them, too.
-const fn of_package(above: &'static [&'static str]) -> Reads {
-    Reads { kept: &["package.json"], ..strictness(above) }
-}
-
-pub(super) const RUFF: &[Reads] = &[nearest(&["ruff.toml", ".ruff.toml", "pyproject.toml", ".ignore"])];
-pub(super) const BLACK: &[Reads] = &[nearest(&["pyproject.toml"])];
-pub(super) const ISORT: &[Reads] =
-    &[nearest(&[".isort.cfg", "pyproject.toml", "setup.cfg", "tox.ini", ".editorconfig"])];
-pub(super) const MYPY: &[Reads] = &[Reads {
-    below: &["*.pyi"],
-    also: "no stub beside a module of its name (`cart.pyi` beside `cart.py`) in the folders that it is given (the one it works in, where none \
-           is given), and below these: it is checked in the module's place",
-    ..strictness(&["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"])
-}];
-pub(super) const PYRIGHT: &[Reads] = &[strictness(&["pyrightconfig.json", "pyproject.toml"])];
-pub(super) const PYLINT: &[Reads] = &[strictness(&[
-    "{.pylintrc,pylintrc,.pylintrc.toml,pylintrc.toml}",
-    "pyproject.toml",
-    "setup.cfg",
-    "tox.ini",
-])];
-pub(super) const FLAKE8: &[Reads] = &[strictness(&[".flake8", "setup.cfg", "tox.ini"])];
-pub(super) const CODESPELL: &[Reads] = &[strictness(&[".codespellrc", "setup.cfg", "pyproject.toml"])];
-pub(super) const TYPOS: &[Reads] =
-    &[strictness(&["{typos,_typos,.typos}.toml", "Cargo.toml", "pyproject.toml"])];
-pub(super) const YAMLLINT: &[Reads] = &[strictness(&["{.yamllint,.yamllint.yaml,.yamllint.yml}"])];
-pub(super) const SHELLCHECK: &[Reads] = &[nearest(&[".shellcheckrc", "shellcheckrc"])];
-pub(super) const HADOLINT: &[Reads] = &[strictness(&[".hadolint.{yaml,yml}"])];
-pub(super) const LUACHECK: &[Reads] = &[strictness(&[".luacheckrc"])];
-pub(super) const RUBOCOP: &[Reads] = &[nearest(&[".rubocop.yml", ".rubocop"])];
-pub(super) const RUSTFMT: &[Reads] = &[nearest(&["rustfmt.toml", ".rustfmt.toml"])];
-pub(super) const GOLANGCI: &[Reads] = &[nearest(&[".golangci.{yml,yaml,toml,json}"])];
-pub(super) const CLANG: &[Reads] =
-    &[nearest(&[".clang-tidy", ".clang-format", "_clang-format", ".clang-format-ignore"])];
-pub(super) const BIOME: &[Reads] = &[nearest(&["{biome,.biome}.{json,jsonc}", ".oxlintrc.json"])];
-pub(super) const ESLINT: &[Reads] = &[Reads {
-    below: &["eslint.config.{js,mjs,cjs,ts,mts,cts}", ".eslintrc", ".eslintrc.{js,cjs,yaml,yml,json}"],
-    also: GIVEN,
-    ..of_package(&[
-        "eslint.config.{js,mjs,cjs,ts,mts,cts}",
-        ".eslintrc",
-        ".eslintrc.{js,cjs,yaml,yml,json}",
-        ".eslintignore",
-    ])
-}];
-pub(super) const STYLELINT: &[Reads] = &[Reads {
-    below: &["stylelint.config.{js,mjs,cjs,ts}", ".stylelintrc", ".stylelintrc.{js,mjs,cjs,yaml,yml,json}"],
-    also: GIVEN,
-    ..of_package(&[
-        "stylelint.config.{js,mjs,cjs,ts}",
-        ".stylelintrc",
-        ".stylelintrc.{js,mjs,cjs,yaml,yml,json}",
-        ".stylelintignore",
-    ])
-}];
-pub(super) const PRETTIER: &[Reads] = &[Reads {
-    below: &[".prettierrc", ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}", ".editorconfig"],
-    also: GIVEN,
-    ..of_package(&[
-        "prettier.config.{js,mjs,cjs,ts,mts,cts}",
-        ".prettierrc",
-        ".prettierrc.{js,mjs,cjs,ts,mts,cts,yaml,yml,json,json5,toml}",
-        ".prettierignore",
-        ".editorconfig",
-    ])
-}];
-pub(super) const MARKDOWNLINT: &[Reads] = &[nearest(&[
-    "{.markdownlint,.markdownlint-cli2}.{json,jsonc,yaml,yml,cjs,mjs}",
-    ".markdownlintrc",
-    ".markdownlintignore",
-])];
-pub(super) const SEARCH: &[Reads] = &[Reads {
-    below: &[".ignore", ".rgignore", ".agignore"],
-    above: &[".ignore", ".rgignore", ".agignore"],
-    also: "none in the folders that it is given (the one it works in, where none is given), and below these",
-    why: "a folder that is ignored is not searched",
     ..READS
 }];
 
@@ -530,12 +440,15 @@ pub(super) const SWIFT: &[Reads] = &[Reads {
     ..TESTS
 }];
 
-pub(super) const MIX: &[Reads] = &[Reads {
-    verbs: &["test"],
-    kept: &["mix.exs", "test/**"],
-    fixed: &["config/test.exs", "test/test_helper.exs"],
-    ..TESTS
-}];
+pub(super) const MIX: &[Reads] = &[
+    Reads {
+        verbs: &["test"],
+        kept: &["mix.exs", "test/**"],
+        fixed: &["config/test.exs", "test/test_helper.exs"],
+        ..TESTS
+    },
+    Reads { verbs: &["credo"], ..sources::CREDO },
+];
 
 pub(super) const HASKELL: &[Reads] = &[Reads {
     verbs: &["test"],
@@ -546,8 +459,81 @@ pub(super) const HASKELL: &[Reads] = &[Reads {
 
 pub(super) const PLAYWRIGHT: &[Reads] = &[Reads {
     kept: &["package.json", "**/*.{test,spec,cy}.*"],
-    fixed: &["{playwright,cypress}.config.{js,ts,mjs,cjs,mts,cts}"],
+    fixed: &["{playwright,cypress}.config.{js,ts,mjs,cjs,mts,cts}", "**/{tsconfig,jsconfig}.json"],
+    why: "which tests run stands there, and by `paths` of a `tsconfig.json` what they import; a new test is not counted as a change",
+    ..READS
+}];
+
+pub(super) const BROWSERS: &[Reads] = &[Reads {
+    kept: &["package.json", "**/*.{test,spec}.*", "test/**", "tests/**"],
+    fixed: &["{karma,wdio}.conf.{js,ts,mjs,cjs}", ".testcaferc.{json,js,cjs}"],
     ..TESTS
+}];
+
+pub(super) const TAP: &[Reads] =
+    &[Reads { kept: &["package.json", "test/**"], fixed: &[".taprc"], ..MOCHA[0] }];
+
+pub(super) const CUCUMBER: &[Reads] = &[Reads {
+    kept: &["features/**"],
+    fixed: &[
+        "{cucumber,.config/cucumber,config/cucumber}.{yml,yaml}",
+        "cucumber.{json,js,cjs,mjs}",
+        "features/support/**",
+    ],
+    why: "what is in `features/support` is loaded before every scenario; a new scenario is not counted as a change",
+    ..READS
+}];
+
+pub(super) const BEHAVE: &[Reads] = &[Reads {
+    kept: &["features/**"],
+    fixed: &[
+        "behave.ini",
+        ".behaverc",
+        "setup.cfg",
+        "tox.ini",
+        "pyproject.toml",
+        "features/**/environment.py",
+    ],
+    why: "an `environment.py` is loaded before every scenario; a new scenario is not counted as a change",
+    ..READS
+}];
+
+pub(super) const ROBOT: &[Reads] =
+    &[Reads { kept: &["**/*.{robot,resource}"], fixed: &["**/__init__.robot"], ..TESTS }];
+
+pub(super) const DART: &[Reads] = &[
+    Reads { verbs: &["test"], kept: &["pubspec.yaml", "test/**"], fixed: &["dart_test.yaml"], ..TESTS },
+    Reads { verbs: &["analyze"], ..sources::DART_ANALYZER },
+];
+
+pub(super) const BUNDLE: &[Reads] = &[Reads {
+    verbs: &["exec"],
+    kept: &["Gemfile", "gems.rb"],
+    fixed: &[".bundle/config"],
+    why: "a `Gemfile` is code that runs before the program, and says which program that is",
+    ..READS
+}];
+
+pub(super) const COMPOSER: &[Reads] = &[
+    Reads {
+        verbs: &["install", "i", "update", "u", "require", "validate", "audit", "dump-autoload", "show"],
+        why: "a step that builds may add a dependency",
+        ..READS
+    },
+    Reads {
+        kept: &["composer.json"],
+        folder: &["-d", "--working-dir"],
+        also: "what the script in `composer.json` runs",
+        why: "which tests run stands there",
+        ..READS
+    },
+];
+
+pub(super) const NPX: &[Reads] = &[Reads {
+    above: &[".npmrc", "bunfig.toml"],
+    also: "what the program that it runs reads, and `node_modules/.bin` of it",
+    why: "a setting there says by which shell the program is run, and what is loaded before it",
+    ..READS
 }];
 
 pub(super) const PRE_COMMIT: &[Reads] =

@@ -6,7 +6,8 @@ use super::Trait::{
     OnlyReads, Prepares, Prints, PrintsText, RunsWorkspace, Says, Selects, Shows, Stays, Succeeds, System,
     Tells, Tests,
 };
-use super::table::{BY_NAME, FILES, OFFLINE, PLAIN, RUNS, WRAPS};
+use super::reads::sources;
+use super::table::{FILES, OFFLINE, ONLY_BY_NAME, PLAIN, RUNS, WRAPS};
 use super::{Does, Files, Program, Wraps, reads};
 
 pub(super) const PROGRAMS: &[Program] = &[
@@ -94,6 +95,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["npx", "bunx", "pnpx"],
+        reads: reads::NPX,
         short: "p",
         long: &["package"],
         wraps: Some(RUNS),
@@ -133,6 +135,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["bundle"],
+        reads: reads::BUNDLE,
         wraps: Some(Wraps { verbs: &["exec"], ..RUNS }),
         does: &[Does::on(&["install", "update", "push"], Network), Does::on(&["install", "binstubs"], Makes)],
         ..PLAIN
@@ -287,7 +290,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["rg", "ag"],
-        reads: reads::SEARCH,
+        reads: sources::SEARCH,
         short: "efmABCgtT",
         long: &["regexp", "file", "glob", "type", "max-count"],
         files: Files::BehindPattern,
@@ -490,8 +493,8 @@ const PACKAGES: Program = Program {
         Does::any(RunsWorkspace),
         Does::on(&["test", "t"], Tests),
         Does::on(&["run", "run-script"], Tests).with(&["test*"]),
-        Does::on(&["test", "t"], Selects).with(BY_NAME),
-        Does::on(&["run", "run-script"], Selects).with(BY_NAME).and(&["test*"]),
+        Does::on(&["test", "t"], Selects).with(ONLY_BY_NAME),
+        Does::on(&["run", "run-script"], Selects).with(ONLY_BY_NAME).and(&["test*"]),
         Does::any(Selects).with(&["--if-present"]),
     ],
     ..PLAIN

@@ -28,6 +28,9 @@ pub(super) const FILES: &str = "rewrites files";
 /// Options that keep package managers from the network.
 pub(super) const OFFLINE: &[&str] = &["--offline", "--no-index", "--prefer-offline"];
 pub(super) const ASKS_FOR_ITSELF: &[&str] = &["--version", "--help"];
-/// Options that choose tests by their name, or by what changed, or let a run of none pass.
+/// Options of jest and vitest that choose tests by their name, or by what changed, or let a run of none pass.
 pub(super) const BY_NAME: &[&str] =
     &["-t", "--testNamePattern", "--passWithNoTests", "--onlyChanged", "--changedSince", "--changed"];
+/// Those of them that mean nothing else to another runner: `-t` is a time to mocha.
+pub(super) const ONLY_BY_NAME: &[&str] =
+    &["--testNamePattern", "--passWithNoTests", "--onlyChanged", "--changedSince"];

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planctl_glob::is_glob;
+
 use super::super::deciding::Deciding;
 use super::super::following::{At, Follower};
 use super::super::values::{escape_glob, joined, normalise};
@@ -88,6 +90,10 @@ impl Follower<'_> {
                 if is_optional && (name.ends_with(".d") || name.contains("dep")) {
                     continue;
                 }
+                if is_glob(&included) {
+                    self.fix(included);
+                    continue;
+                }
                 match is_optional {
                     true => drop(optional.insert(included.clone())),
                     false => self.keep(included.clone()),
@@ -148,9 +154,9 @@ impl Makefile {
             let line = line.split('#').next().unwrap_or("").trim();
             let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             if matches!(word, "include" | "-include" | "sinclude") {
-                let names = self.expanded(rest);
+                let names = without_wildcards(&self.expanded(rest));
                 let names = names.split_whitespace().filter(|name| !name.contains('$'));
-                self.included.extend(names.map(|name| (name.to_owned(), word != "include")));
+                self.included.extend(names.map(|name| (name.to_owned(), word != "include" || is_glob(name))));
                 continue;
             }
             if let Some((name, value)) = assigned(line) {
@@ -222,6 +228,16 @@ impl Makefile {
         }
         text
     }
+}
+
+// `$(wildcard *.mk)` is the files that match.
+fn without_wildcards(text: &str) -> String {
+    let mut parts = text.split("$(wildcard ");
+    let mut made = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        made.push_str(&part.replacen(')', " ", 1));
+    }
+    made
 }
 
 /// Says whether a goal's name is that of a check: `test`, `unit-tests`, `lint_python`.

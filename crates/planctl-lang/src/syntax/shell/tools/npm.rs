@@ -61,6 +61,30 @@ impl Follower<'_> {
         self.run(words, at);
     }
 
+    /// `composer test`, `composer run NAME`
+    pub(super) fn composer(&mut self, rest: &[Word]) {
+        let read = Arguments::read(rest, "d", &["working-dir"]);
+        let words: Vec<&str> = read.positional.iter().map(|word| word.text()).collect();
+        let (["run" | "run-script", name, ..] | [name, ..]) = words.as_slice() else { return };
+        let outside = self.shell.folder.clone();
+        for folder in values_of(rest, &["-d", "--working-dir"]) {
+            self.change_folder(&folder);
+        }
+        let package = self.folder_here().and_then(|here| {
+            let text = self.look.read(&joined(&here, "composer.json"))?;
+            Some((here, serde_json::from_str::<Json>(&text).ok()?))
+        });
+        if let Some((here, package)) = package {
+            let script = &package["scripts"][name];
+            let lines = script.as_array().map_or(std::slice::from_ref(script), Vec::as_slice);
+            lines
+                .iter()
+                .filter_map(Json::as_str)
+                .for_each(|line| self.follow_text(&here, line.trim_start_matches('@')));
+        }
+        self.shell.folder = outside;
+    }
+
     fn node_program(&mut self, name: &str) {
         let Some(here) = self.folder_here() else { return };
         let is_of_the_host = OF_THE_HOST.contains(&name) || is_shell(name) || is_python(name);

@@ -274,6 +274,11 @@ impl Follower<'_> {
 
     /// Protects a folder from new files that go before the library's modules. Existing files are the project's own.
     fn protect_from_shadowing(&mut self, folder: &str) {
+        self.protect_from_shadowing_in(folder, folder);
+    }
+
+    /// Does so in the folders that a pattern matches.
+    fn protect_from_shadowing_in(&mut self, folders: &str, folder: &str) {
         for names in LIBRARY {
             let is_free = |name: &&&str| {
                 ["", ".py"]
@@ -282,8 +287,8 @@ impl Follower<'_> {
             };
             let free: Vec<&str> = names.iter().filter(is_free).copied().collect();
             let list = free.join(",");
-            self.fix(joined(folder, &format!("{{{list}}}.{{py,pyc,*.so,so}}")));
-            self.fix(joined(folder, &format!("{{{list}}}/__init__.{{py,pyc}}")));
+            self.fix(joined(folders, &format!("{{{list}}}.{{py,pyc,*.so,so}}")));
+            self.fix(joined(folders, &format!("{{{list}}}/__init__.{{py,pyc}}")));
         }
     }
 
@@ -417,6 +422,16 @@ impl Follower<'_> {
         let packages = if folder.is_empty() { "{test,tests}" } else { folder };
         self.fix(joined(folder, "**/conftest.py"));
         self.fix(format!("{packages}/**/__init__.py"));
-        self.protect_from_shadowing(folder);
+        // Each folder of tests comes before the library.
+        match folder.rsplit('/').next() {
+            Some("test" | "tests") if !is_file => {
+                self.protect_from_shadowing_in(&joined(folder, "**"), folder)
+            }
+            Some(_) | None if !is_file => {
+                self.protect_from_shadowing(folder);
+                self.protect_from_shadowing_in(&joined(folder, "**/{test,tests}/**"), folder);
+            }
+            Some(_) | None => self.protect_from_shadowing(folder),
+        }
     }
 }

@@ -10,9 +10,38 @@ use super::super::values::{escape_glob, expand_braces, joined, normalise, parent
 /// The most files of settings that are read for one of them.
 const FILES_MAX: usize = 20;
 /// Endings that may be left out of a name.
-const ENDINGS: [&str; 6] = ["", ".json", ".js", ".mjs", ".cjs", ".ts"];
+const ENDINGS: [&str; 7] = ["", ".json", ".js", ".mjs", ".cjs", ".ts", ".rb"];
 /// The words before the name of another file.
 const WORDS: [&str; 5] = ["extends", "extend", "from", "import", "require"];
+/// Keys whose values name code that a tool loads besides the tests.
+const KEYS: [&str; 22] = [
+    "setupFiles",
+    "setupFilesAfterEnv",
+    "globalSetup",
+    "globalTeardown",
+    "setupTestFrameworkScriptFile",
+    "testEnvironment",
+    "environment",
+    "transform",
+    "resolver",
+    "preset",
+    "runner",
+    "testRunner",
+    "testSequencer",
+    "reporters",
+    "reporter",
+    "snapshotSerializers",
+    "plugins",
+    "rulesdir",
+    "jsPlugins",
+    "bootstrap",
+    "require_once",
+    "customRules",
+];
+/// Folders of packages that somebody else wrote.
+const PACKAGES: [&str; 2] = ["node_modules", "vendor"];
+/// The folder of the settings, as jest and vitest write it.
+const ROOTS: [&str; 2] = ["<rootDir>/", "{projectRoot}/"];
 
 impl Follower<'_> {
     /// Protects the files that settings extend, or import, and those that these do.
@@ -21,9 +50,13 @@ impl Follower<'_> {
         let mut read = BTreeSet::new();
         while let Some(path) = paths.pop().filter(|_| read.len() < FILES_MAX) {
             let Some(text) = self.look.read(&path).filter(|_| read.insert(path.clone())) else { continue };
-            for name in named_settings(&text) {
+            let loads: &[&str] = if path.contains(".mocharc") { &["require", "file"] } else { &[] };
+            let loaded = KEYS.iter().chain(loads).flat_map(|key| values_of_key(&text, key));
+            for name in named_settings(&text).into_iter().chain(loaded).chain(required(&text)) {
+                let name = ROOTS.iter().find_map(|root| name.strip_prefix(root)).unwrap_or(name);
                 let place = normalise(&joined(parent(&path), name));
-                let is_there = |path: &String| self.look.read(path).is_some();
+                let is_package = |path: &String| path.split('/').any(|part| PACKAGES.contains(&part));
+                let is_there = |path: &String| !is_package(path) && self.look.read(path).is_some();
                 let found = ENDINGS.iter().map(|ending| format!("{place}{ending}")).find(is_there);
                 found.iter().for_each(|path| self.keep(escape_glob(path)));
                 paths.extend(found);
@@ -54,4 +87,30 @@ fn named_settings(text: &str) -> Vec<&str> {
         }
     }
     found
+}
+
+// `setupFiles: ["./a.js"]`, `"transform": { "\\.js$": "./b.js" }`, `bootstrap="c.php"`: the texts in quotes up to the end of the value.
+fn values_of_key<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let places = text.match_indices(key).filter(|(at, _)| !text[..*at].ends_with(is_part));
+    let value = |(at, _): (usize, &str)| {
+        let rest = text[at + key.len()..].trim_start_matches(['"', '\'']).trim_start();
+        let rest = rest.strip_prefix([':', '='])?.trim_start();
+        let end = match rest.chars().next()? {
+            '[' => rest.find(']'),
+            '{' => rest.find('}'),
+            _ => rest.find('\n'),
+        };
+        Some(&rest[..end.unwrap_or(rest.len())])
+    };
+    places.filter_map(value).flat_map(|value| value.split(['"', '\'', '`']).skip(1).step_by(2)).collect()
+}
+
+// `--require ./a.rb` in `.rspec`, `-r a` in a line of its own.
+fn required(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter_map(|line| {
+        let value = line.strip_prefix("--require").or_else(|| line.strip_prefix("-r"))?;
+        value.strip_prefix([' ', '=']).map(str::trim)
+    })
 }

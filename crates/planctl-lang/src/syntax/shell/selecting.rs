@@ -1,0 +1,75 @@
+//! Finds runs of tests, and of scripts, by a name that none may have: no test is run then, and nothing failed.
+
+use super::masked::is_search;
+use super::{Call, Reading, Script, Simple, Trait, Word, all_commands, calls, each_simple, read};
+use crate::text::Span;
+
+/// Looks up the text of a script of `package.json` by its name.
+pub(crate) type PackageScripts<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// How often a script of a package may start another one.
+const DEPTH_MAX: usize = 4;
+/// Options with which another `package.json` counts.
+const ELSEWHERE: [&str; 8] =
+    ["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--workspaces", "--filter"];
+
+/// Returns the places of such runs: `cargo test adds`, where nothing is searched for a test, or in what is said of it.
+pub(super) fn unselected(script: &Script, package: PackageScripts<'_>) -> Vec<Span> {
+    let (mut found, mut is_looked_at) = (Vec::new(), false);
+    each_simple(script, &mut |simple| {
+        is_looked_at |= is_search(simple);
+        let is_kept = simple.redirects.iter().any(|redirect| redirect.writes && !redirect.is_document);
+        if !is_kept && selects(simple, package, 0) {
+            found.push(simple.span);
+        }
+    });
+    found.retain(|_| !is_looked_at);
+    found
+}
+
+/// Says whether it takes a `package.json` to know what a script runs.
+pub(crate) fn asks_package(script: &Script) -> bool {
+    let mut asks = false;
+    each_simple(script, &mut |simple| {
+        asks |= all_commands(&simple.words).into_iter().any(|words| package_script(words).is_some())
+    });
+    asks
+}
+
+fn selects(simple: &Simple, package: PackageScripts<'_>, depth: usize) -> bool {
+    let by_script = |words| {
+        let (name, more) = package_script(words)?;
+        let Reading::Read(script) = read(&format!("{} {more}", package(name)?)) else { return None };
+        let mut is_it = false;
+        each_simple(&script, &mut |simple| is_it |= selects(simple, package, depth + 1));
+        Some(is_it)
+    };
+    let is_more = depth < DEPTH_MAX;
+    calls(simple).any(|call| call.does(Trait::Selects))
+        || is_more && all_commands(&simple.words).into_iter().any(|words| by_script(words) == Some(true))
+}
+
+// `npm test -- -t adds`, `yarn lint --quiet`: the script's name, and the words that it is given.
+fn package_script(words: &[Word]) -> Option<(&str, String)> {
+    let call = Call::of(words);
+    let is_npm = call.is_of("npm");
+    let is_other = ["pnpm", "yarn", "bun"].into_iter().any(|name| call.is_of(name));
+    let is_elsewhere =
+        call.words().iter().any(|word| ELSEWHERE.contains(&word.split('=').next().unwrap_or_default()));
+    let at = call.verb_at().filter(|_| (is_npm || is_other) && !is_elsewhere)?;
+    let (name, behind) = match call.verb() {
+        "test" | "t" | "tst" => ("test", at + 1),
+        "run" | "run-script" => (words.get(at + 1)?.text(), at + 2),
+        other if is_other => (other, at + 1),
+        _ => return None,
+    };
+    let given = words.get(behind..)?;
+    let end = given.iter().position(|word| word.raw == "--");
+    let given = match (end, is_npm) {
+        (Some(end), _) => &given[end + 1..],
+        (None, true) => &[],
+        (None, false) => given,
+    };
+    let given: Vec<&str> = given.iter().map(|word| word.raw.as_str()).collect();
+    Some((name, given.join(" ")))
+}
