@@ -66,7 +66,7 @@ const ARGUMENTS: [&str; 21] = [
     "--no-show-release-notes",
 ];
 
-/// What it writes down of the conversation, each with the name of the file in the folder of its attempt.
+/// Its records of the conversation, each with the name of the file in the folder of its attempt.
 const HISTORIES: [(&str, &str); 2] =
     [("--chat-history-file", "chat-history.md"), ("--input-history-file", "input-history")];
 

@@ -552,6 +552,9 @@ fn the_runner_behind_a_script_of_a_package_says_whether_tests_are_chosen_by_name
         assert!(!found(script, package), "{script}");
     }
     assert!(!found("npm test -- -t 5000", "no JSON"));
+    let each_other =
+        format!(r#"{{"scripts": {{"test": "{0}", "unit": "{0}"}}}}"#, "npm t; npm run unit; ".repeat(500));
+    assert!(!found("npm test -- -t 5000", &each_other), "each is looked at once");
     assert!(!codes("npm test -- -t 5000").contains(&P110));
     let wants = |script: &str| {
         let text = with("test -f one.txt", script);

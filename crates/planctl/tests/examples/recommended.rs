@@ -65,6 +65,42 @@ fn trials() -> BTreeMap<&'static str, Trial> {
                 ..plain("echo FAIL > log", "rm log; mkdir log", "rm -r log; echo ok > log", &[])
             },
         ),
+        (
+            "! grep -rq legacy src",
+            Trial {
+                fields: "**changes:** src/**\n",
+                ..plain(
+                    "mkdir src; echo legacy > src/a",
+                    "mkdir lib; mv src/a lib/a; ln -s ../lib src/lib",
+                    "rm lib/a; echo new > src/a",
+                    &[],
+                )
+            },
+        ),
+        (
+            "diff <(./app a) <(./app b)",
+            Trial {
+                fields: "**changes:** app\n",
+                ..plain(
+                    "printf '#!/bin/sh\nexit 1\n' > app; chmod +x app",
+                    "true",
+                    "printf '#!/bin/sh\necho 1\n' > app",
+                    &["P110"],
+                )
+            },
+        ),
+        (
+            "test -z \"$(git diff --name-only main -- docs)\"",
+            Trial {
+                fields: "**changes:** docs/**\n",
+                ..plain(
+                    "mkdir docs; echo 1 > docs/a",
+                    "git branch -m other; echo 2 > docs/a",
+                    "git branch -f main; git checkout -q HEAD -- docs",
+                    &["P110"],
+                )
+            },
+        ),
         ("git commit …", plain("mkdir src; echo 1 > src/a", "echo 2 > src/a", COMMIT, &["P105", "P111"])),
         (
             "git diff --quiet HEAD -- tests",

@@ -130,6 +130,7 @@ fn what_is_plainly_withheld_may_not_be_changed() {
 #[test]
 fn what_is_only_read_run_or_judged_by_gives_no_right() {
     check(&[
+        ("Add handlers in `src/api/`.", &[("src/api", Reads)]),
         ("See `check.sh`.", &[("check.sh", Reads)]),
         ("Read `a.md` and follow `b.md`.", &[("a.md", Reads), ("b.md", Reads)]),
         ("Run `check.sh`.", &[("check.sh", Reads)]),
@@ -173,7 +174,7 @@ fn everything_else_is_unclear_and_gives_no_right() {
         ("Write nothing to `x.txt`.", &[("x.txt", Unclear)]),
         ("Do not guess, write `x.txt`.", &[("x.txt", Unclear)]),
         ("Keep the tests in `x.py` green.", &[("x.py", Unclear)]),
-        ("Add handlers in `src/api/`.", &[("src/api", Unclear)]),
+        ("Rewrite the tests in `tests/`.", &[("tests", Unclear)]),
         ("Write `r.sh`, a script: it calls `slug.sh`.", &[("r.sh", May), ("slug.sh", Unclear)]),
         ("Run `sort -o -i x.txt`.", &[("x.txt", Unclear)]),
         ("Convert `a.js` to TypeScript.", &[("a.js", Unclear)]),

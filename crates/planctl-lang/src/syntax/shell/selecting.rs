@@ -1,5 +1,7 @@
 //! Finds runs of tests, and of scripts, by a name that none may have: no test is run then, and nothing failed.
 
+use std::collections::BTreeSet;
+
 use super::masked::is_search;
 use super::{Call, Reading, Script, Simple, Trait, Word, all_commands, calls, each_simple, read};
 use crate::text::Span;
@@ -7,8 +9,6 @@ use crate::text::Span;
 /// Looks up the text of a script of `package.json` by its name.
 pub(crate) type PackageScripts<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// How often a script of a package may start another one.
-const DEPTH_MAX: usize = 4;
 /// Options with which another `package.json` counts.
 const ELSEWHERE: [&str; 8] =
     ["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--workspaces", "--filter"];
@@ -19,7 +19,7 @@ pub(super) fn unselected(script: &Script, package: PackageScripts<'_>) -> Vec<Sp
     each_simple(script, &mut |simple| {
         is_looked_at |= is_search(simple);
         let is_kept = simple.redirects.iter().any(|redirect| redirect.writes && !redirect.is_document);
-        if !is_kept && selects(simple, package, 0) {
+        if !is_kept && selects(simple, package, &mut BTreeSet::new()) {
             found.push(simple.span);
         }
     });
@@ -36,17 +36,22 @@ pub(crate) fn asks_package(script: &Script) -> bool {
     asks
 }
 
-fn selects(simple: &Simple, package: PackageScripts<'_>, depth: usize) -> bool {
-    let by_script = |words| {
+// A script of the package that was looked at is not looked at again: scripts may start one another, and themselves.
+fn selects(simple: &Simple, package: PackageScripts<'_>, looked_at: &mut BTreeSet<String>) -> bool {
+    if calls(simple).any(|call| call.does(Trait::Selects)) {
+        return true;
+    }
+    let mut by_script = |words| {
         let (name, more) = package_script(words)?;
+        if !looked_at.insert(name.to_owned()) {
+            return None;
+        }
         let Reading::Read(script) = read(&format!("{} {more}", package(name)?)) else { return None };
         let mut is_it = false;
-        each_simple(&script, &mut |simple| is_it |= selects(simple, package, depth + 1));
+        each_simple(&script, &mut |simple| is_it |= selects(simple, package, looked_at));
         Some(is_it)
     };
-    let is_more = depth < DEPTH_MAX;
-    calls(simple).any(|call| call.does(Trait::Selects))
-        || is_more && all_commands(&simple.words).into_iter().any(|words| by_script(words) == Some(true))
+    all_commands(&simple.words).into_iter().any(|words| by_script(words) == Some(true))
 }
 
 // `npm test -- -t adds`, `yarn lint --quiet`: the script's name, and the words that it is given.
