@@ -503,11 +503,11 @@ pub fn look_again(began: Instant) {
     std::thread::sleep((began.elapsed() / 20).max(LOOK));
 }
 
-/// Returns the time within which a run goes on where its planctl was killed on the same host (P10): five seconds, or three
+/// Returns the time within which a run goes on where its planctl was killed on the same host (P10): five seconds, or five
 /// times what the first start took, where the machine is busy with other things; in any case before its lease of a minute
 /// ends.
 pub fn goes_on_within(first: Duration) -> Duration {
-    (3 * first).clamp(Duration::from_secs(5), Duration::from_secs(50))
+    (5 * first).clamp(Duration::from_secs(5), Duration::from_secs(50))
 }
 
 /// Lists the processes of this machine.
