@@ -57,7 +57,7 @@ pub(crate) fn file_looks<'a>(
 fn look<'a>(need: &Need<'_>, files: &'a [FileUse]) -> Option<FileLook<'a>> {
     let kind = of_pipeline(need.pipeline, need.succeeds)?;
     let span = need.pipeline.span;
-    let files: Vec<&FileUse> = files.iter().filter(|file| is_within(file.span, span)).collect();
+    let files: Vec<&FileUse> = files.iter().filter(|file| span.contains(file.span)).collect();
     let is_read = !files.is_empty() && files.iter().all(|file| file.how == Use::Reads);
     let is_whole = match &kind {
         // A glob or a variable names no file that we know.
@@ -66,10 +66,6 @@ fn look<'a>(need: &Need<'_>, files: &'a [FileUse]) -> Option<FileLook<'a>> {
         Kind::Changed => true,
     };
     (is_read && is_whole).then_some(FileLook { files, span, kind })
-}
-
-fn is_within(inner: Span, outer: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
 }
 
 impl FileLook<'_> {

@@ -44,7 +44,7 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
     let moves = moves_away(script);
     // A destructive command is reported already (P602).
     let destroyed = first_destructive(script).map(|(_, span)| span);
-    let is_said = |span: Span| destroyed.is_some_and(|said| said.start <= span.start && span.end <= said.end);
+    let is_said = |span: Span| destroyed.is_some_and(|said| said.contains(span));
     let mut changed: Vec<String> = Vec::new();
     for file in shell::files(script).into_iter().filter(|file| file.how == Use::Writes && file.is_certain) {
         let why = leaves_workspace(&file.path);

@@ -54,7 +54,7 @@ fn lint_left_behind(contract: &ContractTree, script: &Script, found: &mut Vec<Di
     });
     shell::each_list(script, &mut |list| {
         for item in list.items.iter().filter(|item| item.is_background) {
-            if !starts.iter().any(|(span, _)| item.span.start <= span.start && span.end <= item.span.end) {
+            if !starts.iter().any(|(span, _)| item.span.contains(*span)) {
                 starts.push((with_mark(contract, item.span), "`&`, and nothing waits for it".to_owned()));
             }
         }

@@ -1,5 +1,7 @@
 //! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
 
+use std::cell::LazyCell;
+
 use serde_json::Value as Json;
 
 use super::{Context, Lint, Needs, ReadContract};
@@ -7,7 +9,8 @@ use crate::analysis::PACKAGE;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::FileFact;
 use crate::syntax::shell::{
-    self, Command, Doubt, FileUse, Item, Join, Lost, Masked, Reading, Script, Simple, Status, Trait,
+    self, Command, Doubt, FileUse, Item, Join, Lost, Masked, PackageScripts, Reading, Script, Simple, Status,
+    Trait,
 };
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
@@ -22,7 +25,12 @@ pub(super) const MASKED: Lint =
     Lint { codes: &[Code::P110], needs: Needs::Surroundings, check: check_masked };
 
 fn check_masked(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    context.each_script(found, |read, found| lint_masked(context, &read, found));
+    let package = LazyCell::new(|| {
+        let text = context.facts.texts.get(PACKAGE);
+        text.and_then(|text| serde_json::from_str::<Json>(text).ok()).unwrap_or_default()
+    });
+    let script_of_package = |name: &str| package["scripts"][name].as_str().map(str::to_owned);
+    context.each_script(found, |read, found| lint_masked(context, &read, &script_of_package, found));
 }
 
 fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
@@ -236,15 +244,19 @@ fn command_that_only_tells(simple: &Simple) -> Option<(&'static str, &'static st
     call.traits().find_map(|what| if let Trait::Tells(name, help) = what { Some((name, help)) } else { None })
 }
 
-fn lint_masked(context: &Context<'_>, read: &ReadContract<'_>, found: &mut Vec<Diagnostic>) {
+fn lint_masked(
+    context: &Context<'_>,
+    read: &ReadContract<'_>,
+    package: PackageScripts<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     let ReadContract { at, contract, script, .. } = *read;
     let expected = contract.expected();
-    let package = context.facts.texts.get(PACKAGE).filter(|_| !shell::goes_elsewhere(script));
-    let package: Json = package.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let script_of_package = |name: &str| package["scripts"][name].as_str().map(str::to_owned);
+    // The `package.json` of another folder counts there.
+    let package = |name: &str| if shell::goes_elsewhere(script) { None } else { package(name) };
     // Tests that a report counts are missed there.
     let is_counted = contract.command.contains(REPORTS);
-    for masked in shell::masked(script, expected, &script_of_package) {
+    for masked in shell::masked(script, expected, &package) {
         if is_counted && masked.how == Lost::Unselected || prints_something(context, at, &masked) {
             continue;
         }
@@ -263,8 +275,8 @@ fn lint_masked(context: &Context<'_>, read: &ReadContract<'_>, found: &mut Vec<D
 fn prints_something(context: &Context<'_>, at: usize, masked: &Masked) -> bool {
     let Lost::Alike(only_read) = &masked.how else { return false };
     let files = context.scripts.files(at);
-    let within = |file: &&FileUse, place: Span| place.start <= file.span.start && file.span.end <= place.end;
-    let is_asked = |path: &str| files.iter().any(|other| other.path == path && !within(&other, masked.span));
+    let is_asked =
+        |path: &str| files.iter().any(|other| other.path == path && !masked.span.contains(other.span));
     let is_there = |file: &FileUse| match context.facts.files.get(file.path.trim_end_matches('/')) {
         Some(FileFact::Regular { size }) => *size > 0,
         Some(FileFact::Directory) => true,
@@ -276,7 +288,7 @@ fn prints_something(context: &Context<'_>, at: usize, masked: &Masked) -> bool {
         )
         | None => is_asked(&file.path),
     };
-    only_read.iter().any(|place| files.iter().filter(|file| within(file, *place)).any(is_there))
+    only_read.iter().any(|place| files.iter().filter(|file| place.contains(file.span)).any(is_there))
 }
 
 // Returns the message, the label and the help of a finding.

@@ -203,17 +203,14 @@ impl Rights<'_, '_> {
         let judged_by = judging_files(self.context.scripts, self.at);
         for (path, right) in rights_of_task(self.context.order, self.at) {
             let is_folder = self.context.facts.files.get(path) == Some(&FileFact::Directory);
-            let is_there =
-                is_folder || matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }));
+            let is_file =
+                |path: &str| matches!(self.context.facts.files.get(path), Some(FileFact::Regular { .. }));
+            let is_there = is_folder || is_file(path);
             let is_meant =
                 right == Right::Unclear && needed != Some(path) && is_there && !self.protects(path);
             // A file that is not there has yet to be made, and that takes no right.
-            let is_made = |judge: &str| {
-                is_glob(judge)
-                    || matches!(self.context.facts.files.get(judge), Some(FileFact::Regular { .. }))
-            };
             let judges = |judge: &String| match is_folder {
-                true => is_made(judge) && lies_in(judge, path),
+                true => (is_glob(judge) || is_file(judge)) && lies_in(judge, path),
                 false => covers(judge, path),
             };
             if !is_meant || !judged_by.iter().any(judges) {

@@ -38,7 +38,7 @@ pub(crate) use masked::{Lost, Masked, masked, only_looks};
 pub use named::{NamedFiles, named_files};
 pub(crate) use needed::{Need, needed};
 pub(crate) use patterns::{Doubt, doubtful_checks, goes_elsewhere};
-pub(crate) use selecting::asks_package;
+pub(crate) use selecting::{PackageScripts, asks_package};
 pub(crate) use status::{Status, status};
 
 use programs::Program;

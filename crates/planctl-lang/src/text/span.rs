@@ -25,6 +25,11 @@ impl Span {
         self.start >= self.end
     }
 
+    /// Says whether another span lies within it.
+    pub fn contains(self, other: Span) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
     /// Returns the smallest span that holds both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }

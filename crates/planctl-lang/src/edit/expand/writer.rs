@@ -186,7 +186,7 @@ impl TemplateExpander<'_> {
         let said = &part.step.node.attributes;
         let globs: Vec<Span> =
             said.changes.entries().iter().chain(said.protects.entries()).map(|glob| glob.span).collect();
-        let is_glob = |at: Span| globs.iter().any(|glob| glob.start <= at.start && at.end <= glob.end);
+        let is_glob = |at: Span| globs.iter().any(|glob| glob.contains(at));
         let mut has_item = false;
         for (at, placeholder) in placeholders(self.source.slice(part.span)) {
             let span = Span::new(part.span.start + at, part.span.start + at + placeholder.len());
@@ -234,7 +234,7 @@ impl TemplateExpander<'_> {
     // A mark that begins a title is planctl's, and `#` that ends one closes its heading.
     fn check_title(&mut self, part: &Part<'_>, filling: &Filling<'_>, edits: Vec<(Span, String)>) {
         let (title, own) = (part.step.title_span(), &part.step.heading);
-        let inside = edits.into_iter().filter(|(at, _)| title.start <= at.start && at.end <= title.end);
+        let inside = edits.into_iter().filter(|(at, _)| title.contains(*at));
         let wanted = self.source.edited_part(title, inside);
         let prefix = self.source.slice(Span::new(own.start, title.start));
         let line = format!("{prefix}{wanted}");

@@ -73,8 +73,7 @@ fn readers(script: &Script) -> Vec<Span> {
         for command in list.items.iter().flat_map(pipelines).filter_map(|pipeline| pipeline.commands.first())
         {
             let Command::Simple(simple) = command else { continue };
-            let is_fed = |own: &Span| own.start <= simple.span.start && simple.span.end <= own.end;
-            if runs_code(simple) && !fed.iter().any(is_fed) {
+            if runs_code(simple) && !fed.iter().any(|own: &Span| own.contains(simple.span)) {
                 found.push(simple.span);
             }
         }

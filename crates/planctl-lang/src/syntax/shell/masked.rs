@@ -181,10 +181,8 @@ impl<'a> Walk<'a, '_> {
         let [command] = last.commands.as_slice() else { return };
         let Some(name) = assigned(command) else { return };
         let is_check = pipelines(item).next().is_some_and(is_check);
-        let is_own = |word: &&Word| word.span.start >= last.span.start && word.span.end <= last.span.end;
-        let is_seen = |word: &Word| {
-            self.scope.is_none_or(|scope| scope.start <= word.span.start && word.span.end <= scope.end)
-        };
+        let is_own = |word: &&Word| last.span.contains(word.span);
+        let is_seen = |word: &Word| self.scope.is_none_or(|scope| scope.contains(word.span));
         let mut others = self.words.iter().copied().filter(|word| !is_own(word));
         if is_check && !others.any(|word| names(word, &name) && is_seen(word)) {
             self.add_lost(last.span, Lost::Unread(name));
@@ -391,8 +389,7 @@ fn asked_functions(script: &Script) -> BTreeSet<&str> {
         }
     });
     super::each_simple(script, &mut |simple| {
-        let is_asked =
-            spans.iter().any(|span| span.start <= simple.span.start && simple.span.end <= span.end);
+        let is_asked = spans.iter().any(|span| span.contains(simple.span));
         asked.extend(simple.name().filter(|_| is_asked));
     });
     asked

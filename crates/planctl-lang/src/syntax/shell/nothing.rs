@@ -199,7 +199,7 @@ impl<'a> Look<'a> {
         let mut is_found = false;
         each_simple(self.script, &mut |simple| {
             let is_same = simple.texts() == command.texts();
-            let is_here = place.start <= simple.span.start && simple.span.end <= place.end;
+            let is_here = place.contains(simple.span);
             is_found |= is_same && !is_here && !self.is_in_output(simple.span);
         });
         is_found
@@ -213,8 +213,7 @@ impl<'a> Look<'a> {
                 Command::Test { test, .. } => test.words(),
                 Command::Compound(_) | Command::Function { .. } => Vec::new(),
             };
-            let is_around = |word: &&Word| word.span.start <= span.start && span.end <= word.span.end;
-            is_inner |= words.into_iter().filter(|word| !word.nested.is_empty()).any(|word| is_around(&word));
+            is_inner |= words.into_iter().any(|word| !word.nested.is_empty() && word.span.contains(span));
         });
         is_inner
     }

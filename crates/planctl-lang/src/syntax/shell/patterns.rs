@@ -82,7 +82,7 @@ pub(crate) fn doubtful_checks(script: &Script) -> Vec<Doubt> {
         | Doubt::Unasserted(_)
         | Doubt::ThisPlan { .. } => true,
         Doubt::EitherVerdict { span, .. } => !patterns.iter().any(|(pattern, other)| {
-            !inside(*other, *span) && matches!(side(pattern), Some((Side::Good | Side::Bad, _)))
+            !span.contains(*other) && matches!(side(pattern), Some((Side::Good | Side::Bad, _)))
         }),
     });
     found
@@ -117,10 +117,6 @@ fn unasserted(simple: &Simple) -> Option<Doubt> {
         parts.any(|part| part.strip_prefix("assert").is_some_and(|rest| rest.starts_with([' ', '('])))
     };
     code.lines().any(asserts).then_some(Doubt::Unasserted(by.span))
-}
-
-fn inside(inner: Span, outer: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// A `grep` or the like.

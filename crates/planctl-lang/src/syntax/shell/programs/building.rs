@@ -164,11 +164,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["mocha"],
         reads: reads::MOCHA,
-        does: &[
-            Does::any(RunsWorkspace),
-            Does::any(Tests),
-            Does::any(Selects).with(&["-g", "-f", "--grep", "--fgrep"]),
-        ],
+        does: &test_by(&["-g", "-f", "--grep", "--fgrep"]),
         ..PLAIN
     },
     Program { names: &["ava"], reads: reads::MOCHA, does: TEST, ..PLAIN },
@@ -176,29 +172,16 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["rspec"],
         reads: reads::RSPEC,
-        does: &[
-            Does::any(RunsWorkspace),
-            Does::any(Tests),
-            Does::any(Selects).with(&["-e", "--example", "-t", "--tag"]),
-        ],
+        does: &test_by(&["-e", "--example", "-t", "--tag"]),
         ..PLAIN
     },
     Program {
         names: &["phpunit", "pest"],
         reads: reads::PHPUNIT,
-        does: &[
-            Does::any(RunsWorkspace),
-            Does::any(Tests),
-            Does::any(Selects).with(&["--filter", "--group"]),
-        ],
+        does: &test_by(&["--filter", "--group"]),
         ..PLAIN
     },
-    Program {
-        names: &["bats"],
-        reads: reads::BATS,
-        does: &[Does::any(RunsWorkspace), Does::any(Tests), Does::any(Selects).with(&["-f", "--filter"])],
-        ..PLAIN
-    },
+    Program { names: &["bats"], reads: reads::BATS, does: &test_by(&["-f", "--filter"]), ..PLAIN },
     Program { names: &["tap"], reads: reads::TAP, does: TEST, ..PLAIN },
     Program { names: &["karma", "wdio", "testcafe"], reads: reads::BROWSERS, does: TEST, ..PLAIN },
     Program { names: &["cucumber", "cucumber-js"], reads: reads::CUCUMBER, does: TEST, ..PLAIN },
@@ -360,7 +343,13 @@ const SETTINGS: &[&str] =
     &["config", "config-file", "config-path", "rcfile", "rulesdir", "settings-path", "schema"];
 const RUN: &[Does] = &[Does::any(RunsWorkspace)];
 const TEST: &[Does] = &[Does::any(RunsWorkspace), Does::any(Tests)];
-const TEST_BY_NAME: &[Does] = &[Does::any(RunsWorkspace), Does::any(Tests), Does::any(Selects).with(BY_NAME)];
+const TEST_BY_NAME: &[Does] = &test_by(BY_NAME);
+
+/// Runs tests, with these flags those of a name.
+const fn test_by(flags: &'static [&'static str]) -> [Does; 3] {
+    [Does::any(RunsWorkspace), Does::any(Tests), Does::any(Selects).with(flags)]
+}
+
 /// Options of cargo, and of the tests that it runs, with a value.
 const CARGO_OPTIONS: &[&str] = &[
     "bench",

@@ -130,7 +130,7 @@ fn question_attributes(
     let Some(timeout) = node.attributes.timeout.spanned() else { return };
     let Some(choice) = node.attributes.default_choice.text() else {
         // In DOT a time may be the default of all nodes (`node [timeout=15m]`), and work has another use for it.
-        let is_own = node.span.start <= timeout.span.start && timeout.span.end <= node.span.end;
+        let is_own = node.span.contains(timeout.span);
         if is_own {
             let name = escape(&node.id.value);
             let message = format!(
