@@ -18,7 +18,7 @@ mod verify;
 mod workspaces;
 
 pub use clock::{instant, now};
-pub use daemon::loops::room::is_full;
+pub use daemon::loops::room::{is_full, room_in};
 pub use daemon::run_loop::{RunLoopEnd, RunLoopOptions};
 pub use executor::Executor;
 pub use executor::progress::{Activity, LiveActivity};

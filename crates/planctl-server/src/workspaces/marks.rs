@@ -71,9 +71,7 @@ impl ServerNode {
     /// Draws the marks after a committed transition; logs a failure.
     pub(crate) async fn draw_marks_if_possible(&self, run: RunId) {
         match self.draw_marks(run).await {
-            Ok(Drawn { trouble: Some(error), run, .. }) => {
-                tracing::warn!(error, run.name = run, "the plan file was not marked");
-            }
+            Ok(drawn) if drawn.trouble.is_some() => drawn.warn_of_trouble(),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, run.id = %run, "the plan file was not marked"),
         }
@@ -100,9 +98,9 @@ impl ServerNode {
     pub(crate) async fn draw_marks(&self, run: RunId) -> Result<Drawn, ServiceError> {
         let view = self.store.run_view(run).await?;
         let path = plan_file(&view.run);
-        let drawn = |run: String, (file, trouble)| Drawn { file, path, run, trouble };
+        let drawn = |file, trouble| Drawn { file, path: path.clone(), run: view.run.name.clone(), trouble };
         if view.run.host != self.host() {
-            return Ok(drawn(view.run.name, (PlanFile::Unseen, None)));
+            return Ok(drawn(PlanFile::Unseen, None));
         }
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
@@ -111,14 +109,13 @@ impl ServerNode {
             .iter()
             .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
-        let (file, locks) = (plan_file(&view.run), self.locks_dir());
+        let (file, locks) = (path.clone(), self.locks_dir());
         let (revision, status) = (view.run.revision.clone(), plan.status.as_str());
         let write = move || write_marks(&locks, &file, &revision, status, &marks);
-        let written = match blocking(write).await? {
-            Ok(file) => (file, None),
-            Err(trouble) => (PlanFile::Unseen, Some(trouble)),
-        };
-        Ok(drawn(view.run.name, written))
+        Ok(match blocking(write).await? {
+            Ok(file) => drawn(file, None),
+            Err(trouble) => drawn(PlanFile::Unseen, Some(trouble)),
+        })
     }
 }
 

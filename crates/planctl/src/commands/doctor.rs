@@ -1,13 +1,12 @@
 //! `planctl doctor`: planctl's needs on this machine, checked one by one.
 
 use std::ffi::OsStr;
-use std::path::Path;
 
 use planctl_config::Isolation;
 use planctl_engine::Tier;
 use planctl_harness::{KnownAgent, NamedAgent, PATH_DEFAULT, Primitive, Spawner, find_program};
 use planctl_server::agent_check::{check_program, installed_agents};
-use planctl_server::database;
+use planctl_server::{database, room_in};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
@@ -129,7 +128,7 @@ fn disk(context: &Context) -> Option<Finding> {
         Some(_) => None,
     };
     let rooms =
-        [Some(state_dir), data_dir].into_iter().flatten().filter_map(|path| Some((room_at(&path)?, path)));
+        [Some(state_dir), data_dir].into_iter().flatten().filter_map(|path| Some((room_in(&path)?, path)));
     let (bytes, path) = rooms.min_by_key(|(bytes, _)| *bytes)?;
     let found = format!("{} free for {}", show::bytes(bytes), path.display());
     Some(if bytes >= ROOM_BYTES_MIN {
@@ -142,13 +141,6 @@ fn disk(context: &Context) -> Option<Finding> {
             help: Some("make room there: on a full disk nothing is recorded, and work waits".to_owned()),
         }
     })
-}
-
-/// Returns the bytes that may still be written in a folder, or in what it will be made in; none where the file system does not say.
-fn room_at(path: &Path) -> Option<u64> {
-    let folder = path.ancestors().find(|folder| folder.is_dir())?;
-    let found = rustix::fs::statvfs(folder).ok()?;
-    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Nothing that decides reads this machine's clock; its logs do, and tokens of others (row 111).

@@ -48,10 +48,16 @@ impl Shared {
     }
 }
 
+/// Returns the bytes that may still be written in a folder, or in what it will be made in; none where the file system does not say.
+pub fn room_in(folder: &Path) -> Option<u64> {
+    let folder = folder.ancestors().find(|folder| folder.is_dir())?;
+    let found = rustix::fs::statvfs(folder).ok()?;
+    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Says whether nothing more can be written in a folder. Blocks that the system keeps for root count as room for root.
 pub fn is_full(folder: &Path) -> bool {
-    let room = rustix::fs::statvfs(folder).map(|found| found.f_bavail.saturating_mul(found.f_frsize));
-    if room.is_ok_and(|room| room >= ROOM_BYTES_LEAST) {
+    if room_in(folder).is_some_and(|room| room >= ROOM_BYTES_LEAST) {
         return false;
     }
     let trial = folder.join(format!("room.{}", std::process::id()));
