@@ -204,6 +204,29 @@ proptest! {
 }
 
 #[test]
+fn an_exit_code_stays_with_the_contract_that_it_stands_by() {
+    let text = with("### 1. Make one", "## Step 1: Make one").replace("### 2. Make two", "### 7. Make two");
+    let (one, two) = text.split_at(text.find("### 7.").unwrap());
+    for said in ["exit code: 0\n", ""] {
+        let one = one.replace("exit_code == 0\n", said);
+        let two = two.replace("exit_code == 0\n", "**exit_code:** 3\n");
+        let mended = fixed(&format!("{one}{two}"), Reach::Safe);
+        let (one, two) = mended.split_at(mended.find("### 2. Make two").unwrap());
+        assert!(!one.contains("3\n") && two.contains("```\nexit_code == 3\n"), "{mended}");
+    }
+}
+
+#[test]
+fn an_exit_code_that_is_given_twice_is_an_error_also_as_a_field() {
+    for first in ["exit_code == 0", "exit code: 0"] {
+        let text = with("exit_code == 0\n", &format!("{first}\n**exit_code:** 1\n"));
+        let found = findings(&fixed(&text, Reach::Safe));
+        let twice: Vec<_> = found.iter().filter(|found| found.code == Code::P009).collect();
+        assert!(twice.len() == 1 && twice[0].is_error(), "{found:?}");
+    }
+}
+
+#[test]
 fn d10_a_fence_behind_a_bullet_is_closed_with_its_own_signs_and_once() {
     for (opened, closing) in [("- ```$1", "  ```"), ("> ~~~~ x", "> ~~~~"), ("1. ```sh", "   ```")] {
         let text = with("Make `one.txt`.\n", &format!("Make `one.txt`.\n\n{opened}\n"));

@@ -2,6 +2,7 @@
 
 use super::Reader;
 use super::field::{self, RawField, is_separator};
+use super::heading;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::syntax::markdown::{Fence, LineKind};
 use crate::syntax::values;
@@ -239,13 +240,15 @@ impl Reader<'_> {
             self.exit_code(value.span);
             return;
         };
+        let contract = self.tree.steps.last().and_then(|step| step.node.contract.as_ref());
+        if let Some(first) = contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| code.span) {
+            return self.report_twice("`exit_code`", value.span, first);
+        }
         let drift = Diagnostic::new(Code::P005, "the exit code is written `exit_code == N` after the fence");
         let mut drift = drift.level(Severity::Warning).at(value.span, "read as the exit code");
-        let contract = self.tree.steps.last().and_then(|step| step.node.contract.as_ref());
-        // One that can't be read has its own place and its own fix.
-        let is_said = |end: usize| self.source.text()[end..].trim_start().starts_with("exit_code");
-        if let Some(contract) = contract.filter(|contract| contract.exit_code.is_none())
-            && let Some(end) = self.fence_end(contract.fence).filter(|end| !is_said(*end))
+        if let Some(contract) = contract
+            && let Some(end) = self.fence_end(contract.fence)
+            && self.is_of_the_fence(end, value.span.start)
         {
             drift = drift.fix(Span::at(end), format!("\nexit_code == {code}"), true).fix(
                 self.source.whole_line(value.span.start),
@@ -256,11 +259,17 @@ impl Reader<'_> {
         self.push_in_step(drift);
         let code = Spanned::new(code, value.span);
         match self.tree.steps.last_mut().and_then(|step| step.node.contract.as_mut()) {
-            Some(contract) => {
-                contract.exit_code.get_or_insert(code);
-            }
+            Some(contract) => contract.exit_code = Some(code),
             None => self.exit_code_ahead = Some((self.tree.steps.len(), code)),
         }
+    }
+
+    // An exit code right after the fence that can't be read has a fix of its own, and a heading between the two may
+    // be that of another step.
+    fn is_of_the_fence(&self, end: usize, field: usize) -> bool {
+        let between = &self.source.text()[end..field];
+        !is_expectation(between.trim_start())
+            && !between.lines().any(|line| heading::heading(line, 0).is_some())
     }
 }
 
