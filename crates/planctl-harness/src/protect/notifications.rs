@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
@@ -16,9 +16,10 @@ use rustix::io::Errno;
 /// The most events that one listener keeps: those of some thousand calls of git.
 const EVENTS_MAX: usize = 65_536;
 
-static SHARED: OnceLock<Notifications> = OnceLock::new();
+/// The process's only instance, from the first listener on. Two that begin at once need no second one.
+static SHARED: Mutex<Option<&'static Notifications>> = Mutex::new(None);
 
-/// The process's only instance, and who listens to it.
+/// An instance, and who listens to it.
 struct Notifications {
     events: OwnedFd,
     listeners: Mutex<Listeners>,
@@ -55,10 +56,7 @@ impl Listener {
     ///
     /// Where the user, or the system, has no instance left.
     pub(super) fn begin() -> Result<Listener, Errno> {
-        let shared = match SHARED.get() {
-            Some(shared) => shared,
-            None => Notifications::start()?,
-        };
+        let shared = Notifications::shared()?;
         let mut listeners = shared.read();
         listeners.last += 1;
         let number = listeners.last;
@@ -105,21 +103,27 @@ impl Drop for Listener {
 }
 
 impl Notifications {
+    fn shared() -> Result<&'static Notifications, Errno> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        match *shared {
+            Some(started) => Ok(started),
+            None => Ok(*shared.insert(Notifications::start()?)),
+        }
+    }
+
     fn start() -> Result<&'static Notifications, Errno> {
         let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        let is_first = SHARED.set(Notifications { events, listeners: Mutex::default() }).is_ok();
-        let shared = SHARED.get().ok_or(Errno::AGAIN)?;
-        if is_first {
-            // The kernel's own queue is short, and a contract may take an hour. Without the thread it is read at both ends of each.
-            let is_there = || poll(&mut [PollFd::new(&shared.events, PollFlags::IN)], None);
-            let read = move || {
-                while matches!(is_there(), Ok(_) | Err(Errno::INTR)) {
-                    drop(shared.read());
-                }
-            };
-            std::thread::Builder::new().name("file-events".to_owned()).spawn(read).ok();
-        }
-        Ok(shared)
+        let started: &'static Notifications =
+            Box::leak(Box::new(Notifications { events, listeners: Mutex::default() }));
+        // The kernel's own queue is short, and a contract may take an hour. Without the thread it is read at both ends of each.
+        let is_there = || poll(&mut [PollFd::new(&started.events, PollFlags::IN)], None);
+        let read = move || {
+            while matches!(is_there(), Ok(_) | Err(Errno::INTR)) {
+                drop(started.read());
+            }
+        };
+        std::thread::Builder::new().name("file-events".to_owned()).spawn(read).ok();
+        Ok(started)
     }
 
     /// Locks the list. No panic leaves it half changed.
