@@ -16,6 +16,7 @@ mod masked;
 mod named;
 mod needed;
 mod nothing;
+mod packages;
 mod patterns;
 mod programs;
 mod revisions;

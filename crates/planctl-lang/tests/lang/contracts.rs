@@ -520,7 +520,7 @@ fn d7_a_tool_that_failed_and_printed_nothing_is_told_where_that_passes() {
 
 #[test]
 fn the_runner_behind_a_script_of_a_package_says_whether_tests_are_chosen_by_name() {
-    let package = r#"{"scripts": {"test": "mocha test", "test:web": "cross-env CI=1 vitest run", "unit": "jest",
+    let package = r#"{"scripts": {"test": "mocha test", "test:web": "cross-env CI=1 vitest run", "unit": "jest", "rust": "cargo test",
                       "all": "npm run unit -- -t adds", "loop": "npm run loop"}}"#;
     let found = |script: &str, package: &str| {
         let mut known = facts();
@@ -534,6 +534,11 @@ fn the_runner_behind_a_script_of_a_package_says_whether_tests_are_chosen_by_name
         "npm test -- --grep adds",
         "npm run all",
         "CI=1 npm run unit -- --onlyChanged",
+        "npm run --silent unit -- -t adds",
+        "npm run rust adds",
+        "pnpm -w run unit -t adds",
+        "yarn unit -w -t adds",
+        "bun run unit -t adds",
     ] {
         assert!(found(script, package), "{script}");
     }
@@ -546,6 +551,13 @@ fn the_runner_behind_a_script_of_a_package_says_whether_tests_are_chosen_by_name
         "npm run lint -- -t adds",
         "cd web && npm run unit -- -t adds",
         "npm --prefix web run unit -- -t adds",
+        "npm run unit -C web -- -t adds",
+        "npm run unit -w web -- -t adds",
+        "pnpm -r run unit -t adds",
+        "pnpm -rF web run unit -t adds",
+        "yarn workspace unit run other -t adds",
+        "bun run -F web unit -t adds",
+        "bun test -t adds",
         "npm run unit -- -t adds --json --outputFile=\"$PLANCTL_REPORTS/a.xml\"",
         "grep -q adds test/a.js && npm run unit -- -t adds",
     ] {

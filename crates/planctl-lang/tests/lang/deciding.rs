@@ -513,6 +513,8 @@ fn what_a_tool_reads_by_itself_decides_too() {
                     build how:\n    cc {{how}} -o count count.c\n";
     let workspace = Files(BTreeMap::from([
         ("package.json", package),
+        ("pnpm-workspace.yaml", "packages:\n  - packages/*\n"),
+        ("packages/cart/package.json", "{}"),
         ("Makefile", makefile),
         ("config.mk", ""),
         ("tests/check.sh", "#!/bin/sh"),
@@ -526,7 +528,7 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("ci/tests.just", "lint *args:\n    #!/usr/bin/env bash\n    cd tests\n    bash lint.sh\n"),
         ("tests/lint.sh", "#!/bin/sh"),
     ]));
-    let cases: [(&str, &[&str], &[&str]); 25] = [
+    let cases: [(&str, &[&str], &[&str]); 32] = [
         (
             "make check",
             &["Makefile", "config.mk", "tests/check.sh"],
@@ -552,6 +554,21 @@ fn what_a_tool_reads_by_itself_decides_too() {
         ("npm ci && npm test", &["package-lock.json"], &[".npmrc"]),
         ("npm test --workspace=cart", &["packages/*/package.json"], &[".npmrc"]),
         ("npm run all", &["packages/*/package.json"], &[]),
+        ("pnpm -w run lint", &["package.json", "node_modules/.bin/eslint"], &[".npmrc"]),
+        ("cd packages/cart && pnpm -w run lint", &["package.json", "node_modules/.bin/eslint"], &[".npmrc"]),
+        ("pnpm -rF cart test", &["packages/*/package.json"], &[]),
+        (
+            "yarn workspace cart run test",
+            &["packages/*/package.json", "node_modules/.bin/jest"],
+            &["test/slug.js"],
+        ),
+        (
+            "yarn workspaces foreach -A run lint",
+            &["packages/*/package.json", "node_modules/.bin/eslint"],
+            &[],
+        ),
+        ("yarn install --immutable", &["yarn.lock"], &[]),
+        ("bun test", &["package.json", "**/*{.test,_test,.spec,_spec}.*"], &["bunfig.toml"]),
         (
             "npx jest src/a.test.js",
             &["node_modules/.bin/jest", "src/a.test.js"],

@@ -236,6 +236,16 @@ impl<'a> Call<'a> {
         self.verb
     }
 
+    /// Returns the place of the first word behind another that is no option and no value of one.
+    pub(super) fn operand_behind(&self, at: usize) -> Option<usize> {
+        verb_at(&self.words[at..], self.known).map(|behind| at + behind)
+    }
+
+    /// Says whether a sign is among its first words.
+    pub(super) fn has_within(&self, end: usize, sign: &str) -> bool {
+        has_sign(self.words.get(1..end).unwrap_or_default(), sign)
+    }
+
     /// Returns all words.
     pub(crate) fn words(&self) -> &[&'a str] {
         &self.words

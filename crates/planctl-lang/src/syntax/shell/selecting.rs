@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::masked::is_search;
-use super::{Call, Reading, Script, Simple, Trait, Word, all_commands, calls, each_simple, read};
+use super::packages::{PackageCall, Packages};
+use super::{Reading, Script, Simple, Trait, Word, all_commands, calls, each_simple, read};
 use crate::text::Span;
 
 /// Looks up the text of a script of `package.json` by its name.
 pub(crate) type PackageScripts<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Options with which another `package.json` counts.
-const ELSEWHERE: [&str; 8] =
-    ["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--workspaces", "--filter"];
 
 /// Returns the places of such runs: `cargo test adds`, where nothing is searched for a test, or in what is said of it.
 pub(super) fn unselected(script: &Script, package: PackageScripts<'_>) -> Vec<Span> {
@@ -54,27 +51,13 @@ fn selects(simple: &Simple, package: PackageScripts<'_>, looked_at: &mut BTreeSe
     all_commands(&simple.words).into_iter().any(|words| by_script(words) == Some(true))
 }
 
-// `npm test -- -t adds`, `yarn lint --quiet`: the script's name, and the words that it is given.
+// `npm test -- -t adds`, `yarn lint --quiet`: the script's name, and the words that it is given. Where another `package.json`
+// counts, nothing is known of it.
 fn package_script(words: &[Word]) -> Option<(&str, String)> {
-    let call = Call::of(words);
-    let is_npm = call.is_of("npm");
-    let is_other = ["pnpm", "yarn", "bun"].into_iter().any(|name| call.is_of(name));
-    let is_elsewhere =
-        call.words().iter().any(|word| ELSEWHERE.contains(&word.split('=').next().unwrap_or_default()));
-    let at = call.verb_at().filter(|_| (is_npm || is_other) && !is_elsewhere)?;
-    let (name, behind) = match call.verb() {
-        "test" | "t" | "tst" => ("test", at + 1),
-        "run" | "run-script" => (words.get(at + 1)?.text(), at + 2),
-        other if is_other => (other, at + 1),
-        _ => return None,
-    };
-    let given = words.get(behind..)?;
-    let end = given.iter().position(|word| word.raw == "--");
-    let given = match (end, is_npm) {
-        (Some(end), _) => &given[end + 1..],
-        (None, true) => &[],
-        (None, false) => given,
-    };
-    let given: Vec<&str> = given.iter().map(|word| word.raw.as_str()).collect();
-    Some((name, given.join(" ")))
+    let call = PackageCall::read(words)?;
+    if call.packages == Packages::Below || !call.folders.is_empty() {
+        return None;
+    }
+    let given: Vec<&str> = call.given.iter().map(|word| word.raw.as_str()).collect();
+    Some((call.script?, given.join(" ")))
 }

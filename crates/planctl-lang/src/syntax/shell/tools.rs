@@ -263,7 +263,7 @@ fn upward(folder: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the values of options: `-f X`, `--file X`, `--file=X`.
-fn values_of(rest: &[Word], names: &[&str]) -> Vec<Word> {
+pub(super) fn values_of(rest: &[Word], names: &[&str]) -> Vec<Word> {
     let mut found = Vec::new();
     for (at, word) in rest.iter().enumerate() {
         if word.raw == "--" {

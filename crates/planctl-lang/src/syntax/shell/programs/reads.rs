@@ -115,6 +115,18 @@ pub(super) const NPM: &[Reads] = &[Reads {
     ..READS
 }];
 
+pub(super) const BUN: &[Reads] = &[
+    Reads {
+        verbs: &["test"],
+        kept: &["package.json", "**/*{.test,_test,.spec,_spec}.*"],
+        folder: &["--cwd"],
+        also: "",
+        why: "it runs no script of `package.json`; a new test is not counted as a change",
+        ..NPM[0]
+    },
+    NPM[0],
+];
+
 pub(super) const PYTEST: &[Reads] = &[Reads {
     kept: &["test_*.py, *_test.py, conftest.py and __init__.py below its targets"],
     file: &["-c", "--config-file"],

@@ -140,10 +140,29 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &[Does::on(&["install", "update", "push"], Network), Does::on(&["install", "binstubs"], Makes)],
         ..PLAIN
     },
-    Program { names: &["npm"], ..PACKAGES },
+    Program { names: &["npm"], short: "Cw", long: &["prefix", "workspace", "loglevel"], ..PACKAGES },
     Program {
-        names: &["pnpm", "yarn", "bun"],
+        names: &["pnpm"],
+        short: "CF",
+        long: &["dir", "prefix", "filter", "filter-prod", "loglevel", "reporter", "workspace-concurrency"],
         wraps: Some(Wraps { takes_names: true, ..EXECUTES }),
+        ..PACKAGES
+    },
+    Program {
+        names: &["yarn"],
+        short: "j",
+        long: &["cwd", "from", "include", "exclude", "jobs"],
+        wraps: Some(Wraps { takes_names: true, ..EXECUTES }),
+        ..PACKAGES
+    },
+    Program {
+        names: &["bun"],
+        reads: reads::BUN,
+        short: "F",
+        long: &["cwd", "filter", "config", "env-file", "preload"],
+        wraps: Some(Wraps { takes_names: true, ..EXECUTES }),
+        // `bun test` fails where no test has the name.
+        does: &packages(IF_PRESENT),
         ..PACKAGES
     },
     // Shells, and programs that run scripts.
@@ -474,12 +493,13 @@ pub(super) const PROGRAMS: &[Program] = &[
 
 const EXECUTES: Wraps = Wraps { verbs: &["exec", "x", "dlx"], ..RUNS };
 /// Package managers of Node.
-const PACKAGES: Program = Program {
-    reads: reads::NPM,
-    short: "Cw",
-    long: &["prefix", "dir", "cwd", "workspace", "loglevel", "filter"],
-    wraps: Some(EXECUTES),
-    does: &[
+const PACKAGES: Program =
+    Program { reads: reads::NPM, wraps: Some(EXECUTES), does: &packages(ONLY_BY_NAME), ..PLAIN };
+const IF_PRESENT: &[&str] = &["--if-present"];
+
+/// Installs packages and runs scripts; with these flags `test` runs tests by a name, and ends with 0 where none has it.
+const fn packages(by_name: &'static [&'static str]) -> [Does; 12] {
+    [
         Does::on(
             &["install", "i", "ci", "add", "publish", "audit", "outdated", "update", "upgrade"],
             Network,
@@ -493,9 +513,8 @@ const PACKAGES: Program = Program {
         Does::any(RunsWorkspace),
         Does::on(&["test", "t"], Tests),
         Does::on(&["run", "run-script"], Tests).with(&["test*"]),
-        Does::on(&["test", "t"], Selects).with(ONLY_BY_NAME),
+        Does::on(&["test", "t"], Selects).with(by_name),
         Does::on(&["run", "run-script"], Selects).with(ONLY_BY_NAME).and(&["test*"]),
-        Does::any(Selects).with(&["--if-present"]),
-    ],
-    ..PLAIN
-};
+        Does::any(Selects).with(IF_PRESENT),
+    ]
+}

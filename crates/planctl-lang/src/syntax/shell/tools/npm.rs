@@ -3,15 +3,12 @@
 use serde_json::Value as Json;
 
 use super::super::following::{At, Follower};
-use super::super::programs::{is_python, is_shell, program, started_by_runner};
+use super::super::packages::{PackageCall, Packages};
+use super::super::programs::{is_python, is_shell, started_by_runner};
 use super::super::values::{joined, normalise};
-use super::super::{Arguments, Reading, Word, commands, read};
+use super::super::{Arguments, Call, Reading, Word, commands, read};
 use super::{after_options, upward, values_of};
 
-const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
-/// Words with which scripts of the packages of a workspace run.
-const WORKSPACES: [&str; 9] =
-    ["-w", "--workspace", "-ws", "--workspaces", "-r", "--recursive", "-F", "--filter", "workspaces"];
 /// The files that `npm ci` and its kin read.
 const LOCK_FILES: [&str; 5] =
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
@@ -25,27 +22,24 @@ const OF_THE_HOST: [&str; 24] = [
 impl Follower<'_> {
     /// `npm test`, `npm run NAME`, `yarn NAME`, `pnpm exec PROGRAM`, `pnpm PROGRAM`
     pub(super) fn npm(&mut self, command: &[Word], at: At) {
-        let (program, rest) = (program(command[0].text()), &command[1..]);
+        let Some(call) = PackageCall::read(command) else { return };
         let outside = self.shell.folder.clone();
-        for folder in values_of(rest, &FOLDER) {
-            self.change_folder(&folder);
+        for folder in &call.folders {
+            self.change_folder(folder);
         }
-        if rest.iter().any(|word| WORKSPACES.contains(&word.text().split('=').next().unwrap_or_default())) {
-            self.workspace_packages();
+        match call.packages {
+            Packages::Here => {}
+            Packages::Top => self.workspace_top(),
+            Packages::Below => self.workspace_packages(),
         }
-        let read = Arguments::read(rest, "Cw", &["prefix", "dir", "cwd", "workspace", "loglevel"]);
-        let words: Vec<&str> = read.positional.iter().map(|word| word.text()).collect();
-        match words.as_slice() {
-            ["test" | "t" | "tst", ..] => self.package_script("test"),
-            ["start" | "stop" | "restart", ..] => self.package_script(words[0]),
-            ["run" | "run-script", name, ..] => self.package_script(name),
-            ["ci", ..] => self.lock_files(),
-            ["install" | "i", ..] if rest.iter().any(|word| word.raw.contains("frozen-lockfile")) => {
-                self.lock_files();
-            }
-            ["exec" | "x" | "dlx", ..] => {}
-            [name, ..] if matches!(program, "yarn" | "pnpm" | "bun") => self.package_script(name),
+        let is_frozen = |word: &Word| word.raw.contains("frozen-lockfile") || word.raw == "--immutable";
+        match Call::of(command).verb() {
+            "ci" => self.lock_files(),
+            "install" | "i" if command.iter().any(is_frozen) => self.lock_files(),
             _ => {}
+        }
+        if let Some(name) = call.script {
+            self.package_script(name);
         }
         if let Some(inner) = started_by_runner(command) {
             self.npx(inner, at);
@@ -111,6 +105,15 @@ impl Follower<'_> {
         folders.extend(entries.map(|entry| entry.trim().trim_matches(['\'', '"']).to_owned()));
         for folder in folders.iter().filter(|folder| !folder.starts_with('!')) {
             self.keep(normalise(&joined(&here, &format!("{folder}/package.json"))));
+        }
+    }
+
+    /// Goes to the top of the workspace of packages.
+    fn workspace_top(&mut self) {
+        let Some(here) = self.folder_here() else { return };
+        let has_list = |folder: &&str| self.look.has(&joined(folder, "pnpm-workspace.yaml")) == Some(true);
+        if let Some(top) = upward(&here).find(has_list) {
+            self.shell.folder = Some(top.to_owned());
         }
     }
 
