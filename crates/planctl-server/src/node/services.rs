@@ -261,6 +261,12 @@ impl Services {
         let named = self.caller.workspace.as_ref();
         let path = named.map(|workspace| crate::verify::check::plan_path(Path::new(given), workspace));
         match self.store.find_run(given, self.workspace).await {
+            // It is another workspace where a folder above became a checkout since the run began.
+            Err(StoreError::NotFound { .. }) if given == "@last" && named.is_some() => {
+                let place = named.map(|workspace| workspace.display().to_string()).unwrap_or_default();
+                let what = format!("a run: the workspace {place} has none yet");
+                Err(StoreError::NotFound { what }.into())
+            }
             Err(missing @ StoreError::NotFound { .. })
                 if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>
             {

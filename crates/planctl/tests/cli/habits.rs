@@ -1,7 +1,7 @@
 //! Words that hands know from git, gh, docker, kubectl, cargo and systemctl: each does what is expected, or is told what to
 //! type.
 
-use crate::fixture::{Fixture, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// A project with a plan and a run of it that is done.
 fn project() -> Fixture {
@@ -269,7 +269,7 @@ fn the_newest_run_is_one_of_this_folder_and_the_newest_elsewhere_is_never_meant(
     for words in [&["cancel", "--yes"][..], &["why"], &["logs"], &["show"], &["pause"], &["resume"]] {
         let said = here("two", words);
         assert_eq!(said.code, 4, "{words:?}: {said:?}");
-        assert!(said.err.contains("this workspace has none yet"), "{words:?}: {said:?}");
+        assert!(said.err.contains("has none yet"), "{words:?}: {said:?}");
         assert!(said.err.contains("next: planctl -C two --workspace . ls --all"), "{words:?}: {said:?}");
     }
     assert_eq!(here("one", &["cancel", "--yes"]).code, 0);
@@ -404,4 +404,22 @@ fn each_project_counts_its_own_runs_and_an_answer_from_elsewhere_finds_the_right
         assert!(said.code == 4 && said.err.contains("1 is open elsewhere"), "{answer}: {said:?}");
     }
     assert_eq!(status("one").as_str(), Some("waiting"));
+}
+
+#[test]
+fn where_a_folder_above_became_a_checkout_the_workspace_without_runs_is_named() {
+    let fixture = Fixture::new();
+    let runs = |words: &[&str]| {
+        Said::from(fixture.command(words).current_dir(fixture.path("app")).output().unwrap())
+    };
+    fixture.write("app/p.md", &plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]));
+    let said = runs(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "false"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    std::fs::create_dir(fixture.path(".git")).unwrap();
+    let said = runs(&["plan", "resume", "@last", "--no-wait"]);
+    let work = fixture.path("").canonicalize().unwrap();
+    let line = format!("could not find a run: the workspace {} has none yet", work.display());
+    assert_eq!((said.code, said.err.contains(&line)), (4, true), "{line}: {said:?}");
+    assert!(said.err.contains("next: planctl ls --all"), "{said:?}");
+    assert!(runs(&["ls", "--all"]).out.contains("/app"));
 }
