@@ -32,9 +32,17 @@ const CONNECT: Duration = Duration::from_secs(20);
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The key is missing or refused.
+    /// The key is refused.
     #[error("its key is refused ({status}): {message}")]
     Auth {
+        /// The server's status.
+        status: u16,
+        /// Its words.
+        message: String,
+    },
+    /// It wants a key, and none was sent.
+    #[error("it wants a key ({status}): {message}")]
+    NoKey {
         /// The server's status.
         status: u16,
         /// Its words.
@@ -48,11 +56,13 @@ pub enum ModelError {
         /// Its words.
         message: String,
     },
-    /// It can't be reached, or broke off.
-    #[error("it can't be reached: {message}")]
+    /// It can't be reached, broke off, or has trouble of its own.
+    #[error("{message}")]
     Network {
-        /// The fault.
+        /// The fault, as a sentence about it.
         message: String,
+        /// How to mend it, where that is known.
+        help: Option<&'static str>,
         /// Says that it may have the call, and may have answered it.
         is_sent: bool,
     },
@@ -76,7 +86,10 @@ impl ModelError {
     /// Says that nothing was used for certain: the service did not get the call, or says that it did not take it.
     fn used_nothing(&self) -> bool {
         match self {
-            ModelError::Auth { .. } | ModelError::RateLimit { .. } | ModelError::Refused { .. } => true,
+            ModelError::Auth { .. }
+            | ModelError::NoKey { .. }
+            | ModelError::RateLimit { .. }
+            | ModelError::Refused { .. } => true,
             ModelError::Network { is_sent, .. } => !is_sent,
             // A service may have been paid for a response that can't be read.
             ModelError::Malformed { .. } => false,
@@ -192,7 +205,7 @@ impl Model {
             .redirect(reqwest::redirect::Policy::none());
         // The certificates of the system are read only where they are asked for something.
         let builder = if endpoint.scheme() == "https" { builder } else { builder.tls_certs_only([]) };
-        let client = builder.build().map_err(|error| wrong(chain(&error)))?;
+        let client = builder.build().map_err(|error| wrong(innermost(&error)))?;
         Ok(Model { name: name.to_owned(), config: config.clone(), price, client, endpoint, headers })
     }
 
@@ -321,11 +334,14 @@ impl Model {
                     tried -= 1;
                     continue;
                 }
-                ModelError::Auth { .. } | ModelError::Refused { .. } | ModelError::Malformed { .. } => {
-                    return Err(failure(self, &error));
-                }
+                ModelError::Auth { .. }
+                | ModelError::NoKey { .. }
+                | ModelError::Refused { .. }
+                | ModelError::Malformed { .. }
+                // Another try meets the same.
+                | ModelError::Network { help: Some(_), .. } => return Err(failure(self, &error)),
                 ModelError::RateLimit { wait, .. } => wait.unwrap_or(Duration::from_secs(1 << tried)),
-                ModelError::Network { .. } => Duration::from_millis(250 << tried),
+                ModelError::Network { help: None, .. } => Duration::from_millis(250 << tried),
             };
             if tried >= TRIES || wait > WAIT_MAX {
                 return Err(failure(self, &error));
@@ -345,13 +361,12 @@ impl Model {
     }
 
     async fn send_once(&self, body: &Value, bytes_max: usize) -> Result<Value, ModelError> {
-        let network = |error: &reqwest::Error| ModelError::Network {
-            message: chain(error),
-            is_sent: !error.is_connect(),
-        };
+        let network = |error: &reqwest::Error| self.trouble(error);
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(body);
         let mut response = request.send().await.map_err(|error| network(&error))?;
         let (status, wait) = (response.status(), wait_of(response.headers()));
+        let elsewhere = response.headers().get("location").and_then(|place| place.to_str().ok());
+        let elsewhere = elsewhere.filter(|_| status.is_redirection()).map(show::safe);
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| network(&error))? {
             bytes.extend_from_slice(&chunk);
@@ -361,10 +376,35 @@ impl Model {
             }
         }
         if status.is_success() {
-            return serde_json::from_slice(&bytes)
-                .map_err(|error| ModelError::Malformed { message: format!("it is not JSON: {error}") });
+            return serde_json::from_slice(&bytes).map_err(|error| ModelError::Malformed {
+                message: match bytes.is_empty() {
+                    true => "it is empty".to_owned(),
+                    false => format!("it is not JSON: {error}"),
+                },
+            });
         }
-        Err(refusal(status, wait, &bytes))
+        Err(match (elsewhere, refusal(status, wait, &bytes)) {
+            (Some(place), _) => {
+                let message = format!("it sends calls to {place}, where planctl does not follow");
+                ModelError::Refused { status: status.as_u16(), message }
+            }
+            (None, ModelError::Auth { status, message }) if self.config.key_env.is_none() => {
+                ModelError::NoKey { status, message }
+            }
+            (None, refusal) => refusal,
+        })
+    }
+
+    /// Says why a call brought no response.
+    fn trouble(&self, error: &reqwest::Error) -> ModelError {
+        let fault = innermost(error);
+        let message = match (error.is_connect(), error.is_timeout()) {
+            (true, true) => format!("it can't be reached: no connection within {} s", CONNECT.as_secs()),
+            (true, false) => format!("it can't be reached: {fault}"),
+            (false, true) => format!("it did not answer within {} s", self.config.timeout.as_secs_f64()),
+            (false, false) => format!("it broke off: {fault}"),
+        };
+        ModelError::Network { message, help: tls::fault(error).map(tls::help), is_sent: !error.is_connect() }
     }
 }
 
@@ -376,7 +416,11 @@ fn refusal(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> ModelErro
         // 529: overloaded.
         429 | 529 => ModelError::RateLimit { wait, message },
         503 if wait.is_some() => ModelError::RateLimit { wait, message },
-        408 | 500..=599 => ModelError::Network { message: format!("{status}: {message}"), is_sent: true },
+        408 | 500..=599 => ModelError::Network {
+            message: format!("it has trouble of its own ({}): {message}", status.as_u16()),
+            help: None,
+            is_sent: true,
+        },
         status => ModelError::Refused { status, message },
     }
 }
@@ -401,17 +445,13 @@ fn wait_of(headers: &HeaderMap) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !words.contains(&more) {
-            words = format!("{words}: {more}");
-        }
-        source = error.source();
+// The layers around it say that there was an error, where, and the address once more.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
     }
-    show::safe(&words)
+    show::safe(&error.to_string())
 }
 
 /// Says what to do about a model that gives no answer.
@@ -420,18 +460,21 @@ fn failure(model: &Model, error: &ModelError) -> Failure {
     let message = format!("could not ask the model {name}: {error}");
     let key = model.config.key_env.as_deref();
     match error {
-        ModelError::Auth { .. } => Failure::new(Exit::Denied, message).help(match key {
-            Some(variable) => format!("put a key that holds into {variable}"),
-            None if named::is_address(model.name()) => {
-                let config = &model.config;
-                let table = named::table(config.api, &config.url, &config.model);
-                format!("no key is sent to an address; write into planctl.toml:\n{table}")
-            }
-            None => format!("name the variable that holds its key: key_env in [models.{name}]"),
-        }),
+        ModelError::Auth { .. } | ModelError::NoKey { .. } => {
+            Failure::new(Exit::Denied, message).help(match key {
+                Some(variable) => format!("put a key that holds into {variable}"),
+                None if named::is_address(model.name()) => {
+                    let config = &model.config;
+                    let table = named::table(config.api, &config.url, &config.model);
+                    format!("no key is sent to an address; write into planctl.toml:\n{table}")
+                }
+                None => format!("name the variable that holds its key: key_env in [models.{name}]"),
+            })
+        }
         ModelError::RateLimit { wait: Some(wait), .. } => Failure::new(Exit::Temporary, message)
             .help(format!("it asks to wait {} s; the same goal goes on where it was", wait.as_secs())),
-        ModelError::RateLimit { wait: None, .. } | ModelError::Network { .. } => {
+        ModelError::Network { help: Some(help), .. } => Failure::new(Exit::Configuration, message).help(help),
+        ModelError::RateLimit { wait: None, .. } | ModelError::Network { help: None, .. } => {
             Failure::new(Exit::Temporary, message).help("the same goal goes on where it was")
         }
         ModelError::Refused { .. } => {

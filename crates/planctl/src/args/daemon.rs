@@ -5,9 +5,9 @@ use clap::{Args, Subcommand, ValueEnum};
 /// How much a daemon does at once, and where it listens.
 #[derive(Args, Clone, Debug)]
 pub struct AtOnce {
-    /// How many workers to run at once, for runs that name their worker
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub workers: u16,
+    /// How many workers to run at once, for runs that name their worker [default: 4]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: Option<u16>,
     /// How many contracts to run at once [default: four for every core, at least 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub gates: Option<u16>,
@@ -20,12 +20,12 @@ pub struct AtOnce {
     /// A host name that clients use for that port, besides localhost; may be repeated
     #[arg(long = "host", value_name = "NAME", requires = "listen")]
     pub hosts: Vec<String>,
-    /// Refuse new runs (429) while this many are not over
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_open_runs: u32,
-    /// Refuse new runs (429) while this many asks wait for a person
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_open_asks: u32,
+    /// Refuse new runs (429) while this many are not over [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_open_runs: Option<u32>,
+    /// Refuse new runs (429) while this many asks wait for a person [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_open_asks: Option<u32>,
 }
 
 /// The commands of the daemon.

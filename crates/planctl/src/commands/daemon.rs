@@ -109,12 +109,15 @@ pub(super) fn options(
     // It waits for its own processes, on a thread that may wait.
     let look = move || tokio::runtime::Handle::current().block_on(super::doctor::examine(&here));
     Ok(DaemonOptions {
-        workers: usize::from(work.workers),
+        workers: work.workers.map_or(usual.workers, usize::from),
         gates: work.gates.map_or(usual.gates, usize::from),
         otherwise,
         listen: work.listen,
         hosts: work.hosts,
-        caps: Caps { open_runs: work.max_open_runs, open_asks: work.max_open_asks },
+        caps: Caps {
+            open_runs: work.max_open_runs.unwrap_or(usual.caps.open_runs),
+            open_asks: work.max_open_asks.unwrap_or(usual.caps.open_asks),
+        },
         doctor: Some(Doctor::new(look)),
         drafter: Some(Drafter::new(
             PageDrafts(context.in_workspace(context.workspace())?),
@@ -303,6 +306,16 @@ fn missing_settings(asked: &[OsString], pid: u32) -> Result<Vec<String>, Failure
     let Some(Cli { global, command: Command::Daemon(DaemonCommand::Run { work, .. }) }) = cli else {
         return Ok(Vec::new());
     };
+    // It has the usual of each setting that was not typed, which somebody may ask for by its number.
+    let usual = DaemonOptions::default();
+    let number = |usual: usize| u16::try_from(usual).ok();
+    let work = AtOnce {
+        workers: work.workers.or(number(usual.workers)),
+        gates: work.gates.or(number(usual.gates)),
+        max_open_runs: work.max_open_runs.or(Some(usual.caps.open_runs)),
+        max_open_asks: work.max_open_asks.or(Some(usual.caps.open_asks)),
+        ..work
+    };
     let had = daemon_arguments(global.config, work)?;
     let had: Vec<_> = settings(&had).collect();
     let missing = settings(asked).filter(|setting| !had.contains(setting));
@@ -330,22 +343,20 @@ fn detached_arguments(context: &Context, work: AtOnce) -> Result<Vec<OsString>, 
     Ok(words)
 }
 
-/// Passes on what was typed and is not the usual; a password in the database's address stays out of the list of processes.
+/// Passes on what was typed; a password in the database's address stays out of the list of processes.
 fn daemon_arguments(config: Option<PathBuf>, work: AtOnce) -> Result<Vec<OsString>, Failure> {
-    let usual = DaemonOptions::default();
     let mut words: Vec<OsString> = ["daemon", "run"].into_iter().map(OsString::from).collect();
     let mut say = |flag: &str, value: OsString| words.extend([flag.into(), value]);
-    if usize::from(work.workers) != usual.workers {
-        say("--workers", work.workers.to_string().into());
-    }
-    if let Some(gates) = work.gates {
-        say("--gates", gates.to_string().into());
-    }
-    if work.max_open_runs != usual.caps.open_runs {
-        say("--max-open-runs", work.max_open_runs.to_string().into());
-    }
-    if work.max_open_asks != usual.caps.open_asks {
-        say("--max-open-asks", work.max_open_asks.to_string().into());
+    let numbers = [
+        ("--workers", work.workers.map(u32::from)),
+        ("--gates", work.gates.map(u32::from)),
+        ("--max-open-runs", work.max_open_runs),
+        ("--max-open-asks", work.max_open_asks),
+    ];
+    for (flag, number) in numbers {
+        if let Some(number) = number {
+            say(flag, number.to_string().into());
+        }
     }
     if let Some(listen) = work.listen {
         say("--listen", listen.to_string().into());

@@ -1,5 +1,7 @@
 //! `planctl dev`: daemon, private Postgres and a worker for every role, in one foreground process.
 
+use std::path::Path;
+
 use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 
@@ -7,7 +9,11 @@ use super::Context;
 use super::daemon::{options, refuse_remote, serve_here};
 use crate::args::AtOnce;
 use crate::failure::Answer;
+use crate::plan_files;
 use crate::show::{self, BOLD, GOOD, styled};
+
+/// The plan that is proposed where there is none.
+const HELLO: &str = "plans/hello.md";
 
 /// Serves until Ctrl-C.
 pub async fn run(context: &Context, work: AtOnce, agent: Option<Agent>) -> Answer {
@@ -26,13 +32,18 @@ fn screen(context: &Context, info: &DaemonInfo, exec: Option<&str>) -> String {
         None => "only roles that planctl.toml or --exec of a run serve; name one for all with --exec CMD"
             .to_owned(),
     };
-    let commands = [
-        ("planctl new plans/hello.md", "a plan to begin with"),
-        ("planctl run plans/hello.md", "approve it and see it run"),
-        ("planctl approvals", "what waits for you"),
-        ("planctl status", "where runs stand"),
-    ];
-    let commands = commands.map(|(command, what)| (command.to_owned(), what));
+    let plans = plan_files::find_plans(context.workspace()).unwrap_or_default();
+    let own = plans.first().map(|(path, _)| plan_files::path_from_here(context, Path::new(path)));
+    let run = format!("planctl run {}", show::file_word(own.as_deref().unwrap_or(Path::new(HELLO))));
+    let begin = own.is_none().then(|| (format!("planctl new {HELLO}"), "a plan to begin with"));
+    let commands: Vec<_> = begin
+        .into_iter()
+        .chain([
+            (run, "approve it and see it run"),
+            ("planctl approvals".to_owned(), "what waits for you"),
+            ("planctl status".to_owned(), "where runs stand"),
+        ])
+        .collect();
     format!(
         "{} · pid {} · workspace {}\nworker     {worker}\n\n{}\n{}\nCtrl-C stops all of it",
         styled(GOOD, "ready"),

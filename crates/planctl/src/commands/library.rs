@@ -53,8 +53,8 @@ pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l FoundEntry, 
     })
 }
 
-/// Returns the plan that a person means: a file, an entry of the library, or what a sentence finds there. An entry that is
-/// not of this project becomes a file of it.
+/// Returns the plan that a person means, as it is seen from here: a file, an entry of the library, or what a sentence finds there.
+/// An entry that is not of this project becomes a file of it.
 pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     let words = given.to_string_lossy();
     if let Some(file) = plan_files::lookup(context.workspace(), given)? {
@@ -79,7 +79,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
             }
         },
     };
-    file_of_entry(context, &library, &id)
+    Ok(plan_files::path_from_here(context, &file_of_entry(context, &library, &id)?))
 }
 
 /// Returns the command that begins with an entry. One of this project that is a plan in markdown is not written once more.

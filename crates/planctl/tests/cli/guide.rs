@@ -735,6 +735,10 @@ fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
     let other = Fixture::new();
     let on = other.planctl(&["guide", "on", "fix a bug in the login module"]);
     assert!(on.err.contains("wrote plans/bugfix_workflow.md, the library's plan"), "{on:?}");
+    assert!(
+        !on.err.contains("/plans/bugfix_workflow.md"),
+        "findings name the file as it is seen from here: {on:?}"
+    );
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
     assert_eq!(said.code, 5, "{said:?}");
     let lacks = format!("a daemon is there already, pid {pid}, without --workers 9, --gates 3");
     assert!(said.err.contains(&lacks) && said.err.contains("next: planctl daemon stop"), "{said:?}");
+    place.must(&["daemon", "start", "-j", "4", "--max-open-runs", "1000"]);
     let logs = place.must(&["daemon", "logs"]);
     assert!(logs.out.contains("using private Postgres") && logs.out.contains("ready"), "{logs:?}");
     assert_eq!(place.must(&["daemon", "logs", "--tail", "1"]).out.lines().count(), 1);
@@ -61,6 +62,9 @@ fn a_daemon_that_has_the_settings_that_are_asked_for_is_there_however_they_were_
     daemon.hear("ready");
     let said = place.must(&["daemon", "start", "--workers", "9", "--gates", "3"]);
     assert!(said.err.contains("a daemon is there already: pid "), "{said:?}");
+    // The usual number is a wish like any other, where it is typed.
+    let said = place.planctl(&["daemon", "start", "-j", "4"]);
+    assert!(said.code == 5 && said.err.contains(", without --workers 4\n"), "{said:?}");
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();
@@ -452,6 +456,9 @@ fn dev_serves_every_role_that_nothing_else_serves() {
     place.plan(2, "");
     let mut dev = place.start(&["dev", "--exec", &place.exec()]);
     dev.hear("Ctrl-C stops all of it");
+    // The project has a plan, so none is proposed.
+    let proposed = ["planctl run p.md", "planctl new"].map(|command| dev.heard().contains(command));
+    assert_eq!(proposed, [true, false], "{}", dev.heard());
     let said = place.planctl(&["plan", "run", "p.md", "--approve", "--detach"]);
     assert_eq!(said.code, 0, "{said:?}");
     place.await_state("done");

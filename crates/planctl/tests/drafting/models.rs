@@ -119,6 +119,12 @@ fn each_cause_has_an_error_of_its_own() {
         (status(401, "x-a: 1", message), 77, "its key is refused (401): nope"),
         (status(429, "retry-after: 3600", message), 75, "it asks to wait 3600 s"),
         (status(404, "x-a: 1", message), 78, "it refuses the call (404): nope"),
+        (
+            status(301, "location: http://127.0.0.1:9/", ""),
+            78,
+            "it sends calls to http://127.0.0.1:9/, where planctl does not",
+        ),
+        (vec![Reply::Body(String::new())], 75, "its response can't be read: it is empty"),
         (vec![Reply::Body("<html>".into())], 75, "its response can't be read"),
         (vec![Reply::Body("{\"choices\": 3}".into())], 75, "its response can't be read"),
         (vec![Reply::Body("x".repeat(2_000_000))], 75, "longer than"),
@@ -173,13 +179,53 @@ fn a_service_that_is_not_there_is_tried_again_and_named() {
     std::fs::write(&config, text).unwrap();
     let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
     assert_eq!(said.code, 75, "{said:?}");
-    assert!(
-        said.err.contains("it can't be reached") && said.err.contains("goes on where it was"),
-        "{said:?}"
-    );
+    let again = |seconds| {
+        format!("it can't be reached: Connection refused (os error 111); asked again in {seconds} s\n")
+    };
+    let last = "could not ask the model writer: it can't be reached: Connection refused (os error 111)\n\
+                help: the same goal goes on where it was\n";
+    let shown = [&again("0.5"), &again("1"), &again("2"), last].concat();
+    assert!(said.err.ends_with(&shown), "{shown}: {said:?}");
     // Nothing was sent, so nothing counts.
     home.models(&[("writer", &Service::start(Form::Chat, vec![Reply::Structured(good())]))]);
     assert_eq!(home.json(&WORDS, 0)["spent"]["lost"], 0);
+}
+
+#[test]
+fn trouble_that_passes_is_one_sentence_of_what_it_is() {
+    let trouble = |status| Reply::Status(status, "x-a: 1", "{\"error\": {\"message\": \"out of memory\"}}");
+    let replies = [trouble(500), Reply::Gone, trouble(502), Reply::Structured(good())];
+    let home = app();
+    let service = Service::start(Form::Chat, replies.into());
+    home.models(&[("writer", &service)]);
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+    let again: Vec<&str> =
+        said.err.lines().filter_map(|line| line.split_once("; asked again")).map(|(why, _)| why).collect();
+    let expected = [
+        "it has trouble of its own (500): out of memory",
+        "it broke off: connection closed before message completed",
+        "it has trouble of its own (502): out of memory",
+    ];
+    assert_eq!((said.code, again.as_slice()), (0, &expected[..]), "{said:?}");
+    // An address that speaks no TLS, and one that wants a key.
+    let service = Service::start(Form::Chat, vec![Reply::Status(401, "x-a: 1", "{}")]);
+    let address = format!("{}/v1/chat/completions#m", service.url());
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", &address]);
+    assert!(said.code == 77 && said.err.contains("it wants a key (401)"), "{said:?}");
+    let plain = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}/v1/chat/completions#m", plain.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let (mut caller, _) = plain.accept().unwrap();
+        assert!(caller.read(&mut [0; 1024]).unwrap() > 0);
+        caller.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", &address]);
+    assert!(
+        said.code == 78 && said.err.contains("it can't be reached: received corrupt message"),
+        "{said:?}"
+    );
+    assert!(said.err.contains("help: it does not speak TLS there: is the port right?"), "{said:?}");
 }
 
 #[test]
