@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde::de::DeserializeOwned;
@@ -58,10 +59,17 @@ impl<D: ApiGateway> Server<D> {
         tool.describe(self.scratch.names_session(), self.gateway.workspace().is_none())
     }
 
-    /// Refuses an argument that the tool is not described with.
+    /// Refuses an argument that the tool is not described with, or that is of another type.
     fn refuse_unknown(&self, tool: Tool, given: &JsonObject) -> Result<(), Refused> {
         let described = self.describe(tool).input_schema;
         let Some(Value::Object(known)) = described.get("properties") else { return Ok(()) };
+        for (name, value) in given {
+            let kind = known.get(name).and_then(|schema| schema["type"].as_str());
+            if let Some(kind) = kind.filter(|kind| !is_of_kind(value, kind)) {
+                let said = format!("{} takes {name:?} as {kind}, and found {value}", tool.name());
+                return Err(Refused::bad_request(said));
+            }
+        }
         let Some(unknown) = given.keys().find(|name| !known.contains_key(*name)) else { return Ok(()) };
         let takes = match known.keys().map(String::as_str).collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "none".to_owned(),
@@ -194,6 +202,20 @@ impl<D: ApiGateway> Server<D> {
     }
 }
 
+/// Says whether a value is of a type of JSON Schema, or left out.
+fn is_of_kind(value: &Value, kind: &str) -> bool {
+    match kind {
+        _ if value.is_null() => true,
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
 /// Reads the arguments of a tool; a model can mend what is wrong with them, so that is the tool's own answer.
 fn read<T: DeserializeOwned>(given: JsonObject) -> Result<T, Refused> {
     serde_json::from_value(Value::Object(given)).map_err(|error| Refused::bad_request(error.to_string()))
@@ -209,6 +231,17 @@ fn no_such(refused: Refused) -> ErrorData {
 }
 
 impl<D: ApiGateway> ServerHandler for Server<D> {
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        let words =
+            format!("there is no method {method:?}, or its params are not those that the protocol says");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None))
+    }
+
     fn get_info(&self) -> ServerConfig {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();

@@ -98,7 +98,7 @@ const HABITS: [(&str, &str); 80] = [
 ];
 
 /// Flags of other tools, and what is typed here.
-const FLAGS: [(&str, &str); 24] = [
+const FLAGS: [(&str, &str); 25] = [
     ("--parallel", "the plan says it: **parallel:** 3, and **needs:** in its steps"),
     ("--jobs", "the plan says it: **parallel:** 3, and **needs:** in its steps"),
     ("--via", "planctl plan review FILE --role ROLE"),
@@ -123,6 +123,7 @@ const FLAGS: [(&str, &str); 24] = [
     ("--force", "planctl asks instead; --yes answers a confirmation, and nothing overrules a contract"),
     ("--no-verify", "no step passes without its contract"),
     ("--dry-run", "planctl show FILE shows what would run"),
+    ("--repair", "planctl goal resolve GOAL --repair RUN; planctl plan draft GOAL --repair RUN"),
 ];
 
 /// Commands that no tip proposes.
@@ -274,6 +275,10 @@ fn command_tip(root: &Command, typed: &[String], word: &str) -> Option<String> {
     let names = parent.get_subcommands().filter(|below| !below.is_hide_set()).map(Command::get_name);
     if let Some(near) = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name)) {
         return Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")));
+    }
+    if noun == "goal" {
+        let goal = typed[before..].iter().map(String::as_str).take_while(|word| !word.starts_with("--"));
+        return Some(format!("planctl goal resolve {}", shell_word(&goal.collect::<Vec<_>>().join(" "))));
     }
     command_elsewhere(root, word).filter(|_| !NEVER.contains(&word))
 }

@@ -56,7 +56,7 @@ fn find(config: &Config, named: &str, wanted: Gives) -> Result<Model, Failure> {
     let Some(known) = config.models.get(named) else {
         return match is_address(named) {
             true => find_by_address(config, named, wanted),
-            false => Err(unknown(config, named)),
+            false => Err(unknown(config, named, wanted)),
         };
     };
     let gives = Gives::of(known.api);
@@ -74,12 +74,12 @@ fn find(config: &Config, named: &str, wanted: Gives) -> Result<Model, Failure> {
     Model::new(named, known, Price::of(&config.prices, &known.model))
 }
 
-fn unknown(config: &Config, named: &str) -> Failure {
+fn unknown(config: &Config, named: &str, wanted: Gives) -> Failure {
     let names: Vec<&str> = config.models.keys().map(String::as_str).collect();
     let near = planctl_lang::did_you_mean(named, names.iter().copied());
     let help = match (near, names.is_empty()) {
         (Some(near), _) => format!("did you mean {near}?"),
-        (None, true) => table(ModelApi::Messages, "https://…", "…"),
+        (None, true) => table(wanted.forms()[0], "https://…", "…"),
         (None, false) => format!("there are {}", names.join(", ")),
     };
     Failure::new(Exit::Configuration, format!("planctl.toml has no model {}", show::safe(named))).help(help)

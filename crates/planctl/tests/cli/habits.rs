@@ -107,6 +107,8 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
     let fixture = Fixture::new();
     for (typed, tip) in [
         ("create", "planctl new"),
+        ("goal list issues", "planctl goal resolve 'list issues'"),
+        ("goal --repair p-1", "planctl goal resolve GOAL --repair RUN"),
         ("daemon log", "did you mean `planctl daemon logs`?"),
         ("guard cargo test", "one command is one word: guard 'cargo test'"),
         ("guard test -f x", "one command is one word: guard 'test -f x'"),

@@ -351,3 +351,15 @@ fn a_plan_of_the_library_that_the_words_of_an_intent_call_for_is_a_sub_plan() {
     assert!(only.code == 0 && only.err.contains("planctl new --from announcing"), "{only:?}");
     assert!(!home.has("plans/tell-the-world.md"), "there is nothing to write beside it");
 }
+
+#[test]
+fn a_model_or_a_question_that_is_not_there_is_answered_with_what_to_write() {
+    let home = app();
+    let said = home.planctl(&["goal", "resolve", "list issues", "--embeddings", "vectors"]);
+    assert!(said.code == 78 && said.err.contains("api = \"embeddings\"\n"), "{said:?}");
+    assert_eq!(home.planctl(&["goal", "resolve", "list issues"]).code, 3);
+    let said = home.planctl(&["goal", "resolve", "list issues", "--answer", "Q9=x"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    let shown = "there is no open question Q9\nnext: planctl goal resolve 'list issues'\n";
+    assert!(said.err.ends_with(shown), "{said:?}");
+}

@@ -55,6 +55,14 @@ fn an_argument_that_a_tool_does_not_have_is_refused_with_those_that_it_has() {
         assert_eq!(code, "bad_request");
         assert_eq!(error, format!("plan_verify has no argument \"{unknown}\"; it takes path, text"));
     }
+    let (code, error) = client.refused("plan_verify", json!({ "path": 3, "text": null }));
+    assert_eq!(
+        (code.as_str(), error.as_str()),
+        ("bad_request", "plan_verify takes \"path\" as string, and found 3")
+    );
+    let answer = client.ask("plans/list", json!({}));
+    let words = "there is no method \"plans/list\", or its params are not those that the protocol says";
+    assert_eq!(answer["error"]["message"], words, "{answer}");
 }
 
 #[test]
