@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_config::{Agent, Price};
-use planctl_engine::{AgentSaid, Fault, Report, Usage};
+use planctl_engine::{AgentSaid, Ending, Fault, Report, Usage};
 use planctl_harness::{
     Assignment, Isolation, Output, PermissionMode, Permissions, Program, Replica, ReplicaError,
     ReplicaLimits, Spawner,
@@ -52,6 +52,8 @@ pub struct AgentAnswer {
     pub text: String,
     /// Its usage, where it told any.
     pub usage: Option<Usage>,
+    /// How its process ended, which says nothing of an answer that can be used.
+    pub ending: Option<Ending>,
 }
 
 /// Why there is no answer of an agent.
@@ -153,7 +155,7 @@ pub async fn ask_agent(
     }
     match said {
         AgentSaid::Reported(report) => Ok(collect_answer(report, &worked.outputs)),
-        AgentSaid::Asked { question, usage } => Ok(AgentAnswer { text: question, usage }),
+        AgentSaid::Asked { question, usage } => Ok(AgentAnswer { text: question, usage, ending: None }),
         AgentSaid::Faulted(fault) => Err(AgentAnswerError::Faulted(fault)),
         AgentSaid::Overran { usage, .. } => Err(AgentAnswerError::Overran(question.within, usage)),
         AgentSaid::Released => Err(AgentAnswerError::Stopped),
@@ -168,7 +170,7 @@ fn collect_answer(report: Report, outputs: &[Output]) -> AgentAnswer {
         Some(output) => String::from_utf8_lossy(&output.bytes).into_owned(),
         None => report.text.tail,
     };
-    AgentAnswer { text, usage: report.usage }
+    AgentAnswer { text, usage: report.usage, ending: report.ending }
 }
 
 fn assignment(question: &Question<'_>, replica: &Replica) -> Assignment {

@@ -83,3 +83,25 @@ fn an_agent_that_is_not_installed_is_named_with_what_installs_it() {
     let said = home.planctl(&["plan", "draft", GOAL, "--agent", "codex"]);
     assert!(said.code == 4 && said.err.contains("npm install -g @openai/codex"), "{said:?}");
 }
+
+#[test]
+fn an_agent_that_fails_without_an_answer_is_told_with_what_it_printed_and_asked_once() {
+    let home = app();
+    let counts = home.path("calls");
+    for (does, code, printed) in [
+        ("nosuchprogram --plan", 127, "it printed: "),
+        ("echo no quota >&2; exit 3", 3, "it printed: no quota\n"),
+        ("exit 4", 4, "it printed nothing\n"),
+    ] {
+        let agent = format!("exec:echo x >> {}; {does}", counts.display());
+        let said = home.planctl(&["plan", "draft", GOAL, "--agent", &agent]);
+        let shown = format!("it ended with exit code {code}; {printed}");
+        assert!(said.code == 75 && said.err.contains(&shown), "{shown}: {said:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&counts).unwrap().lines().count(), 3);
+    // A status alone says nothing of an answer.
+    std::fs::write(home.path("answer.json"), good().to_string()).unwrap();
+    let agent = format!("exec:cat {}; exit 1", home.path("answer.json").display());
+    let said = home.planctl(&["plan", "draft", GOAL, "--agent", &agent]);
+    assert_eq!(said.code, 0, "{said:?}");
+}

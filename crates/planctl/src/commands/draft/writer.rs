@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_api::wire::HeldPromptView;
 use planctl_config::{Agent, Config, ModelApi};
-use planctl_engine::{Budget, Usage};
+use planctl_engine::{Budget, Ending, Usage};
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_lang::budget_of;
 use planctl_planner::{Answer, Charge, Prompt, Tokens};
@@ -17,6 +17,9 @@ use crate::failure::{Exit, Failure};
 use crate::model::{Account as _, AskedAgain, Model};
 use crate::show;
 use crate::stop::Stop;
+
+/// The most characters of what an agent printed that are shown, where that is no answer.
+const PRINTED_CHARACTERS_MAX: usize = 200;
 
 /// The writer.
 pub enum DraftWriter {
@@ -169,9 +172,27 @@ async fn ask_an_agent(
             return Err(agent_failure(agent, &error));
         }
     };
-    allowance.strike_in_memory();
     let Charge { tokens, micro_usd } = charge(said.usage.as_ref());
+    if let Some(Ending::Exited { code: code @ 1.. }) = said.ending
+        && !said.text.contains('{')
+    {
+        allowance.ended(charge(said.usage.as_ref())).await?;
+        return Err(unanswered(agent, code, &said.text));
+    }
+    allowance.strike_in_memory();
     Ok(Answer { tokens, micro_usd, ..Answer::new(&said.text) })
+}
+
+/// Says that an agent failed and gave no answer, with the end of what it printed.
+fn unanswered(agent: &Agent, code: i32, text: &str) -> Failure {
+    let command = show::safe(&agent.display_command());
+    let last = text.trim_end().lines().next_back().unwrap_or_default();
+    let printed = match show::brief(&show::safe(last), PRINTED_CHARACTERS_MAX) {
+        nothing if nothing.is_empty() => "it printed nothing".to_owned(),
+        last => format!("it printed: {last}"),
+    };
+    Failure::new(Exit::Temporary, format!("could not ask {command}: it ended with exit code {code}; {printed}"))
+        .help("its answer is what it prints, and the prompt is its standard input; the same goal goes on where it was")
 }
 
 fn charge(usage: Option<&Usage>) -> Charge {
