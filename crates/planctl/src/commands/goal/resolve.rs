@@ -148,9 +148,7 @@ pub(super) async fn run(database: &DraftDatabase<'_>, args: &ResolveArgs) -> Ans
     kept.take_newest().await?;
     let mut record = record_of(&kept, args, writer.as_ref()).await?;
     let history = learned::update_history(database).await?;
-    let answered = apply_answers(database, &mut record, &args.answer).await;
-    // The goal's own command shows the questions that there are.
-    answered.map_err(|failure| failure.or_list(command(&source.goal)))?;
+    apply_answers(database, &mut record, &source.goal, &args.answer).await?;
     kept.keep(&record, &source.goal).await?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
@@ -394,6 +392,7 @@ fn question(ask: &QuestAsk) -> DraftQuestion {
 async fn apply_answers(
     database: &DraftDatabase<'_>,
     record: &mut Record,
+    goal: &str,
     answers: &[String],
 ) -> Result<(), Failure> {
     let given = inbox::parse_answers(answers, "write --answer ID=NUMBER, or ID=WORDS")?;
@@ -404,7 +403,8 @@ async fn apply_answers(
         let quest = id.rsplit_once('-').and_then(|(intent, _)| quests.get_mut(intent));
         let unknown = || Failure::not_found(format!("there is no open question {}", show::safe(id)));
         let Some(quest) = quest else {
-            return Err(unknown());
+            // The goal's own command shows the questions that there are.
+            return Err(unknown().next(command(goal)));
         };
         quest.take_answer(id, text).map_err(|open| match open.is_empty() {
             true => unknown().help("the intent is decided; --again begins from nothing"),
