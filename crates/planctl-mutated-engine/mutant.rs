@@ -88,6 +88,8 @@ pub enum Mutant {
     RetryEdgeRefills,
     /// A join counts a branch twice.
     BranchCountedTwice,
+    /// Branches keep their numbers though another revision numbers them otherwise.
+    NumbersKept,
     /// A goal that is unmet is passed over.
     GoalSkipped,
     /// A checkpoint records again what it should restore.
@@ -220,10 +222,11 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 48] = [
+    pub const OF_GRAPHS: [Mutant; 49] = [
         Mutant::ObservationUnchecked,
         Mutant::ClaimPasses,
         Mutant::BudgetCountedAtEnd,
+        Mutant::NumbersKept,
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
         Mutant::CheckpointNotRestored,

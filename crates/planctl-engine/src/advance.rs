@@ -11,6 +11,7 @@ mod human;
 mod join;
 mod option;
 mod pace;
+mod regroup;
 mod revise;
 mod route;
 mod settle;
@@ -36,7 +37,6 @@ use crate::time::Timestamp;
 use crate::timer::TimerId;
 
 pub use option::{key_of, match_option, plain_label};
-pub use revise::changed_nodes;
 
 /// The result of one event.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -362,8 +362,15 @@ pub enum Decision {
     Revise {
         /// The approved revision.
         revision: Digest,
-        /// Nodes that differ from the revision before, or are gone.
+        /// Nodes that differ from the revision before, or are gone or added.
         changed: Vec<NodeId>,
+        /// Nodes that the revision before does not have.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<NodeId>,
+        /// Joins whose branches are others than before, or in another order: for each branch its number in the revision before,
+        /// nothing for one that is added.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        branches: BTreeMap<NodeId, Vec<Option<u16>>>,
         /// As much as the run may use in all, by what is left of the budget around it; none where it is within no other run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget_max: Option<Budget>,

@@ -2,6 +2,7 @@
 
 mod ask_deadline;
 mod branches;
+mod difference;
 mod edge;
 mod node;
 mod profile;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ask_deadline::{AskDeadline, StoppingAnswer};
 pub use branches::WorktreeBranch;
+pub use difference::changed_nodes;
 pub use edge::{Edge, On, Restart, Signal};
 pub use node::{
     Call, ChildApproval, Choice, Confirmation, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind,

@@ -37,7 +37,7 @@ mod tier;
 mod time;
 mod timer;
 
-pub use advance::{Advance, advance, changed_nodes, initial_scope, key_of, match_option, plain_label};
+pub use advance::{Advance, advance, initial_scope, key_of, match_option, plain_label};
 pub use ask::{AskKind, Reason};
 pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage, estimated_tokens};
 pub use choosing::{Choosing, Decider, Tried};
@@ -57,7 +57,7 @@ pub use graph::{
     AskDeadline, Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity,
     Fork, Gated, Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On,
     Priority, Profile, Question, Restart, Signal, StoppingAnswer, SubPlan, Subscription, Task, WorkKind,
-    WorktreeBranch,
+    WorktreeBranch, changed_nodes,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId, hex};
 pub use observation::{Grade, OBSERVED_BYTES_MAX, Observation, OutputCheck};

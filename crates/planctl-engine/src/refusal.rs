@@ -43,6 +43,11 @@ pub enum Refusal {
     /// The revision changes a step that is settled.
     #[error("the revision changes step `{0}`, which is settled")]
     SettledStepChanged(NodeId),
+    /// The revision adds a step where the run has passed, so that nothing would begin it.
+    #[error(
+        "the revision adds step `{0}` where the run has passed, so nothing would begin it: have it follow a step that has not passed"
+    )]
+    NeverBegun(NodeId),
     /// The change was made against another revision than the one that the run has.
     #[error("the run was revised meanwhile; look at its plan again and approve it once more")]
     RevisedMeanwhile,

@@ -45,6 +45,8 @@ mod red;
 mod red_first;
 #[path = "conversations/retries.rs"]
 mod retries;
+#[path = "conversations/revised_branches.rs"]
+mod revised_branches;
 #[path = "conversations/script.rs"]
 mod script;
 #[path = "conversations/speech.rs"]

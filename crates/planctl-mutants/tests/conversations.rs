@@ -25,7 +25,7 @@ const BOTH_STOPPED: &str = "
             ";
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 51] = [
+const CAUGHT: [(Mutant, &str); 52] = [
     (
         Mutant::ObservationUnchecked,
         "
@@ -52,6 +52,21 @@ const CAUGHT: [(Mutant, &str); 51] = [
             -> clock admitted           x#1 to coder
             -> agent reported x#1 600 tokens  x#1 to harness
             -> harness found x#1 exit 0  x#1 passed; x settled passed; b queued; a#1 to coder
+            ",
+    ),
+    (
+        Mutant::NumbersKept,
+            "
+            plan  f: fork j  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            -> agent reported b#1       b#1 to harness
+            -> harness found b#1 exit 0  b#1 passed; b settled passed
+            -> human pauses             a#1 taken back from agent; paused
+            -> human revises f=b,a      queued
+            -> clock admitted           goes on; a#2 to coder
+            -> agent reported a#2       a#2 to harness
+            -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
             ",
     ),
     (

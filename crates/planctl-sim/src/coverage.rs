@@ -43,7 +43,7 @@ pub fn expected() -> Coverage {
     add(
         "refusal",
         "NotActive NoSuchNode StaleAttempt WrongState WrongAnswer NoteMissing ForeignEvidence \
-         SettledStepChanged NothingRaised NotLeft NoSuchOption",
+         SettledStepChanged NeverBegun NothingRaised NotLeft NoSuchOption",
     );
     add("answered", "Accepted Duplicate NoLease Busy");
     add("revoked", "acknowledged reported lost");

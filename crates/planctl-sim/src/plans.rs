@@ -1,6 +1,7 @@
 //! Random plans: linear ones as markdown lowers to, steps with any edges, and graphs of every kind of node.
 
 mod conditions;
+mod reshaped;
 mod woven;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -292,7 +293,7 @@ fn draw_steps(dice: &mut Dice) -> Plan {
 }
 
 /// Draws another revision of a plan: steps in `fixed` stay as they are, others may change; a linear plan may also
-/// lose or gain a step at its end.
+/// lose or gain a step at its end, and a woven one branches.
 pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
     let mut apart = dice.clone().fork(7);
     let before =
@@ -328,7 +329,10 @@ pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
     if plan.is_linear && dice.happens(300) {
         drop_or_add_last(dice, &mut parts, fixed);
     }
-    match Graph::new(parts) {
+    let mut apart = dice.clone().fork(41);
+    let reshapes = plan.is_woven && apart.happens(500);
+    let reshaped = |graph: Graph| if reshapes { reshaped::reshape(&mut apart, &graph, fixed) } else { graph };
+    match Graph::new(parts).map(reshaped) {
         Ok(graph) => Plan { graph, is_linear: plan.is_linear, is_woven: plan.is_woven },
         Err(_) => plan.clone(),
     }

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     Advance, ClockEvent, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId,
-    Refusal, Run, RunId, RunStatus, Scope, advance, changed_nodes, initial_scope,
+    Refusal, Run, RunId, RunStatus, Scope, advance, initial_scope,
 };
 use sqlx::Row;
 use uuid::Uuid;
@@ -357,11 +357,11 @@ impl Store {
         before: &read::Loaded,
         new: &Graph,
     ) -> Result<(), ApplyError> {
-        let Event::Human(HumanEvent { decision: Decision::Revise { changed, .. }, .. }) = event else {
-            return Ok(());
-        };
+        let Event::Human(HumanEvent { decision, .. }) = event else { return Ok(()) };
+        let Decision::Revise { revision, budget_max, .. } = decision else { return Ok(()) };
         let old = self.graph(&before.graph).await?;
-        if before.head.status == RunStatus::Paused && *changed != changed_nodes(&old, new) {
+        let is_as_made = *decision == Decision::revise(revision.clone(), &old, new, *budget_max);
+        if before.head.status == RunStatus::Paused && !is_as_made {
             return Err(ApplyError::Final(StoreError::Refused(Refusal::RevisedMeanwhile)));
         }
         Ok(())

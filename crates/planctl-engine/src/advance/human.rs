@@ -22,8 +22,9 @@ pub(super) fn apply_event(transition: &mut Transition<'_>, event: &HumanEvent) -
         Decision::Cancel => cancel(transition, event),
         Decision::Pause => pause(transition, event),
         Decision::Resume { from } => resume(transition, event, from.as_ref()),
-        Decision::Revise { changed, budget_max, .. } => {
-            revise::apply_revision(transition, changed, budget_max.unwrap_or_default())
+        Decision::Revise { changed, added, branches, budget_max, .. } => {
+            let change = revise::Change { changed, added, branches };
+            revise::apply_revision(transition, &change, budget_max.unwrap_or_default())
         }
     }
 }

@@ -96,9 +96,6 @@ pub(super) fn await_branches_of(
 /// Notes that a branch came into a join, which goes on once enough have.
 pub(super) fn arrive(transition: &mut Transition<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
     let (join, from) = (&edge.to, &edge.from);
-    let Some(NodeKind::Join(awaited)) = transition.graph.node(join).map(|node| &node.kind) else {
-        return Err(Refusal::NoSuchNode(join.clone()));
-    };
     let branch =
         transition.graph.branch_number(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
     let is_met = signal == Signal::Success || transition.is_passed_over(from)?;
@@ -130,22 +127,57 @@ pub(super) fn arrive(transition: &mut Transition<'_>, edge: &Edge, signal: Signa
     if record.entered_from.is_none() || !is_met {
         record.entered_from = Some(EnteredFrom { from: from.clone(), signal });
     }
-    let (met, failed) = (!arrivals.met.is_empty(), !arrivals.failed.is_empty());
-    let count = arrivals.count();
     if !is_forked {
         record.context.extend(context);
     }
-    let all = count >= transition.graph.branches_into(join);
-    let outcome = match awaited.policy {
-        JoinPolicy::All if !all => return begin_next(transition, join),
-        JoinPolicy::Any if !met && !all => return begin_next(transition, join),
-        JoinPolicy::All if !failed => Outcome::Passed,
-        JoinPolicy::Any if met => Outcome::Passed,
-        JoinPolicy::All | JoinPolicy::Any if awaited.partial => Outcome::Warned,
-        JoinPolicy::All | JoinPolicy::Any => Outcome::Failed,
+    match outcome(transition, join)? {
+        None => begin_next(transition, join),
+        Some(outcome) => {
+            take_back_branches(transition, join)?;
+            complete(transition, join, outcome)
+        }
+    }
+}
+
+/// Returns how a join comes out, once enough branches have come.
+fn outcome(transition: &Transition<'_>, join: &NodeId) -> Result<Option<Outcome>, Refusal> {
+    let Some(NodeKind::Join(awaited)) = transition.graph.node(join).map(|node| &node.kind) else {
+        return Err(Refusal::NoSuchNode(join.clone()));
     };
-    take_back_branches(transition, join)?;
-    complete(transition, join, outcome)
+    let Some(arrivals) = &transition.run.record(join)?.arrivals else { return Ok(None) };
+    let (met, failed) = (!arrivals.met.is_empty(), !arrivals.failed.is_empty());
+    let all = arrivals.count() >= transition.graph.branches_into(join);
+    Ok(match awaited.policy {
+        JoinPolicy::All if !all => None,
+        JoinPolicy::Any if !met && !all => None,
+        JoinPolicy::All if !failed => Some(Outcome::Passed),
+        JoinPolicy::Any if met => Some(Outcome::Passed),
+        JoinPolicy::All | JoinPolicy::Any if awaited.partial => Some(Outcome::Warned),
+        JoinPolicy::All | JoinPolicy::Any => Some(Outcome::Failed),
+    })
+}
+
+/// Says whether a join that waits can go on by itself: branches wait for their turn, or enough have come for the revision of the plan.
+pub(super) fn can_go_on(transition: &Transition<'_>, join: &NodeId) -> Result<bool, Refusal> {
+    let record = transition.run.record(join)?;
+    let waits = record.arrivals.as_ref().is_some_and(|arrivals| !arrivals.waiting.is_empty());
+    let is_idle = record.state == NodeState::Pending && !awaits_merge(transition, join)?;
+    Ok(is_idle && (waits || outcome(transition, join)?.is_some()))
+}
+
+/// Goes on at a join that can; says whether it did.
+pub(super) fn go_on(transition: &mut Transition<'_>, join: &NodeId) -> Result<bool, Refusal> {
+    if !can_go_on(transition, join)? {
+        return Ok(false);
+    }
+    match outcome(transition, join)? {
+        Some(outcome) => {
+            take_back_branches(transition, join)?;
+            complete(transition, join, outcome)?;
+        }
+        None => take_up_waiting(transition, join)?,
+    }
+    Ok(true)
 }
 
 /// Returns what is kept of the branch that ends with a node; nothing where no condition asks for it.
@@ -195,7 +227,7 @@ fn take_up_branch(
         match transition.is_met(&node)? {
             // The way from it was not gone to its end.
             true => route::leave(transition, &node, Signal::Success)?,
-            false => revise::reenter_stopped_node(transition, &node)?,
+            false => revise::take_up_at(transition, &node)?,
         }
     }
     Ok(())
@@ -248,7 +280,8 @@ fn note_taken_back(transition: &mut Transition<'_>, join: &NodeId, node: &NodeId
 /// Has the joins around a node at which a run is taken up wait for its branch, and other branches go on that were taken back: as many as
 /// may be under way at once.
 pub(super) fn resume_branches_around(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
-    if !transition.state(node)?.is_live() {
+    let is_left = transition.open.iter().any(|(chosen, _)| chosen.edge.from == *node);
+    if !is_left && !transition.state(node)?.is_live() {
         return Ok(());
     }
     for (join, branch) in transition.graph.branches_around(node) {
@@ -261,24 +294,36 @@ pub(super) fn resume_branches_around(transition: &mut Transition<'_>, node: &Nod
             await_branch(transition, &join, Some(branch))?;
         }
         let arrivals = transition.run.record_mut(&join)?.arrivals.get_or_insert_default();
-        let mut waiting = std::mem::take(&mut arrivals.waiting);
-        if let Some(nodes) = waiting.remove(&branch) {
+        if let Some(nodes) = arrivals.waiting.remove(&branch) {
             take_up_branch(transition, &fork, branch, nodes)?;
         }
-        let most = most_at_once(transition.graph, &join);
-        while branches_under_way(transition, &join)? < most
-            && let Some((branch, nodes)) = waiting.pop_first()
-        {
-            take_up_branch(transition, &fork, branch, nodes)?;
-        }
-        transition.run.record_mut(&join)?.arrivals.get_or_insert_default().waiting = waiting;
+        take_up_waiting(transition, &join)?;
     }
+    Ok(())
+}
+
+/// Has branches of a join go on that wait for their turn: as many as may be under way at once.
+fn take_up_waiting(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refusal> {
+    let Some(fork) = transition.graph.fork_of(join) else { return Ok(()) };
+    let arrivals = transition.run.record_mut(join)?.arrivals.get_or_insert_default();
+    let mut waiting = std::mem::take(&mut arrivals.waiting);
+    let most = most_at_once(transition.graph, join);
+    while branches_under_way(transition, join)? < most
+        && let Some((branch, nodes)) = waiting.pop_first()
+    {
+        take_up_branch(transition, fork, branch, nodes)?;
+    }
+    transition.run.record_mut(join)?.arrivals.get_or_insert_default().waiting = waiting;
     Ok(())
 }
 
 /// Counts the branches of a join on which somebody works or a way is followed.
 fn branches_under_way(transition: &Transition<'_>, join: &NodeId) -> Result<usize, Refusal> {
-    let open = transition.open.iter().map(|(chosen, _)| chosen.edge.from.clone());
+    let fork = transition.graph.fork_of(join);
+    let open = transition.open.iter().map(|(chosen, _)| {
+        let Edge { from, to, .. } = &chosen.edge;
+        if Some(from) == fork { to.clone() } else { from.clone() }
+    });
     let nodes = transition.run.live_nodes()?.into_iter().chain(open);
     let branches: BTreeSet<u16> = nodes
         .filter_map(|node| {

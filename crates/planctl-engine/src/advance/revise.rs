@@ -1,16 +1,15 @@
 //! How a run goes on: after a failure where it ended, after a pause with another revision.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::Budget;
-use crate::contract::RedFirst;
-use crate::graph::{Graph, Node, NodeKind};
+use crate::graph::NodeKind;
 use crate::ids::NodeId;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::run::RunStatus;
 
-use super::{Transition, dispatch, join, route};
+use super::{Transition, dispatch, join, regroup, route};
 
 /// Pauses the run: all items are withdrawn. It stopped at these nodes, and at those that were under way.
 pub(super) fn pause(transition: &mut Transition<'_>, mut stopped: Vec<NodeId>) -> Result<(), Refusal> {
@@ -60,18 +59,25 @@ pub(super) fn reopen(transition: &mut Transition<'_>, node: &NodeId) -> Result<(
     Ok(())
 }
 
+/// The nodes and branches that differ between two revisions.
+pub(super) struct Change<'e> {
+    pub(super) changed: &'e [NodeId],
+    pub(super) added: &'e [NodeId],
+    pub(super) branches: &'e BTreeMap<NodeId, Vec<Option<u16>>>,
+}
+
 /// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
 ///
 /// It goes on once it is admitted: another run may have the workspace by now.
 pub(super) fn apply_revision(
     transition: &mut Transition<'_>,
-    changed: &[NodeId],
+    change: &Change<'_>,
     budget_max: Budget,
 ) -> Result<(), Refusal> {
     if transition.run.head.status != RunStatus::Paused {
         return Err(Refusal::NotActive);
     }
-    for node in changed {
+    for node in change.changed {
         match transition.run.record(node)?.state.outcome() {
             Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned) => {
                 return Err(Refusal::SettledStepChanged(node.clone()));
@@ -83,6 +89,8 @@ pub(super) fn apply_revision(
             transition.run.record_mut(node)?.unchecked = None;
         }
     }
+    regroup::find_branches(transition, change.branches)?;
+    regroup::refuse_what_nothing_begins(transition, change.added)?;
     transition.run.count_settled_steps(transition.graph);
     let head = &mut transition.run.head;
     let planned = transition.graph.budget().within(budget_max);
@@ -100,21 +108,32 @@ pub(super) fn enter_stopped_nodes(transition: &mut Transition<'_>) -> Result<(),
     let mut entered = false;
     for node in stopped.iter().filter(|node| transition.graph.node(node).is_some()) {
         transition.dead_end = Some(node.clone());
-        match transition.graph.node(node).map(|node| &node.kind) {
-            // A person was asked there, and has not answered, or ended the run: what is before it is done.
-            Some(NodeKind::Escalate { reason, .. })
-                if !transition.is_met(node)? && !transition.state(node)?.is_live() =>
-            {
-                route::ask_as_planned(transition, node, reason.clone())?;
-            }
-            Some(_) | None => reenter_stopped_node(transition, node)?,
-        }
+        take_up_at(transition, node)?;
         entered = true;
     }
     for node in &stopped {
         join::resume_branches_around(transition, node)?;
+        for (join, _) in transition.graph.branches_around(node) {
+            if let Some(fork) = transition.graph.fork_of(&join) {
+                join::resume_branches_around(transition, fork)?;
+            }
+        }
     }
     if entered { Ok(()) } else { replay(transition) }
+}
+
+/// Goes on at a node at which the run stopped, or a branch stood that was taken back.
+pub(super) fn take_up_at(transition: &mut Transition<'_>, node: &NodeId) -> Result<(), Refusal> {
+    match transition.graph.node(node).map(|node| &node.kind) {
+        // A person was asked there, and has not answered, or ended the run: what is before it is done.
+        Some(NodeKind::Escalate { reason, .. })
+            if !transition.is_met(node)? && !transition.state(node)?.is_live() =>
+        {
+            route::ask_as_planned(transition, node, reason.clone())
+        }
+        Some(NodeKind::Join(_)) if join::go_on(transition, node)? => Ok(()),
+        Some(_) | None => reenter_stopped_node(transition, node),
+    }
 }
 
 /// Enters the node at which something can be done for one at which the run stopped.
@@ -172,13 +191,27 @@ fn is_first_entered(transition: &Transition<'_>, node: &NodeId) -> Result<bool, 
     Ok(transition.run.record(node)?.tally.visits > 0 && transition.last_acting_node(node)? == *node)
 }
 
-/// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.
+/// Returns the fork to enter before anybody works at a node that nobody came to: the outermost that was not entered, since its join waits for
+/// all of its branches; else that whose worktrees are to be made.
 fn fork_to_enter(transition: &Transition<'_>, node: &NodeId) -> Result<Option<NodeId>, Refusal> {
+    if transition.run.record(node)?.tally.visits == 0 {
+        for (join, _) in transition.graph.branches_around(node).iter().rev() {
+            if transition.run.record(join)?.arrivals.is_none() {
+                return Ok(transition.graph.fork_of(join).cloned());
+            }
+        }
+    }
+    fork_without_worktrees(transition, node)
+}
+
+/// Returns the outermost fork around a node whose worktrees are not made, are being made anew, or are merged already.
+fn fork_without_worktrees(transition: &Transition<'_>, node: &NodeId) -> Result<Option<NodeId>, Refusal> {
     let Some(branch) = transition.graph.worktree_branch(node) else { return Ok(None) };
-    if let Some(outer) = fork_to_enter(transition, &branch.fork)? {
+    if let Some(outer) = fork_without_worktrees(transition, &branch.fork)? {
         return Ok(Some(outer));
     }
     let is_open = transition.run.record(&branch.fork)?.saved.is_some()
+        && !transition.state(&branch.fork)?.is_live()
         && transition.state(&branch.join)?.outcome().is_none();
     Ok((!is_open).then(|| branch.fork.clone()))
 }
@@ -198,27 +231,4 @@ fn replay(transition: &mut Transition<'_>) -> Result<(), Refusal> {
     transition.replayed = Some(BTreeSet::new());
     let start = transition.graph.start().clone();
     route::leave_on_success(transition, &start)
-}
-
-/// Names the nodes that differ between two revisions, or are in one of them only.
-///
-/// The `red_first` setting and the PACE levels change nothing about a settled step, so they are no difference.
-pub fn changed_nodes(old: &Graph, new: &Graph) -> Vec<NodeId> {
-    let is_same =
-        |node: &&Node| new.node(&node.id).is_some_and(|other| other == *node || is_alike(node, other));
-    let changed_or_gone = old.nodes().iter().filter(|node| !is_same(node));
-    let added = new.nodes().iter().filter(|node| old.node(&node.id).is_none());
-    changed_or_gone.chain(added).map(|node| node.id.clone()).collect()
-}
-
-fn is_alike(one: &Node, other: &Node) -> bool {
-    let without = |node: &Node| {
-        let mut node = node.clone();
-        if let NodeKind::Task(task) = &mut node.kind {
-            task.contract.red_first = RedFirst::Off;
-            task.pace = Vec::new();
-        }
-        node
-    };
-    without(one) == without(other)
 }

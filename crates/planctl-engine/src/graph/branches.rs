@@ -338,8 +338,9 @@ fn fork_arms(
 ) -> Result<Arms, GraphDefect> {
     let edges = |id: &NodeId| outgoing.get(id).map_or(&[][..], Vec::as_slice);
     let mut arms = Arms { fork: Some(fork.clone()), ..Arms::default() };
-    // By which branch each node was reached; ways out, which many share, belong to none.
+    // By which branch each node was reached; ways out that several share belong to none.
     let mut reached: BTreeMap<&NodeId, u16> = BTreeMap::new();
+    let mut asks: BTreeMap<&NodeId, BTreeSet<u16>> = BTreeMap::new();
     for (edge, branch) in edges(fork).iter().zip(0_u16..) {
         arms.count = branch + 1;
         let mut open = vec![(fork, &edge.to)];
@@ -348,8 +349,13 @@ fn fork_arms(
                 arms.of.insert(from.clone(), branch);
                 continue;
             }
-            if matches!(kinds.get(id), Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. })) {
-                continue;
+            match kinds.get(id) {
+                Some(NodeKind::Exit { .. }) => continue,
+                Some(NodeKind::Escalate { .. }) => {
+                    asks.entry(id).or_default().insert(branch);
+                    continue;
+                }
+                Some(_) | None => {}
             }
             if id == fork {
                 return Err(GraphDefect::CrossingBranches { fork: fork.clone(), node: from.clone() });
@@ -363,6 +369,8 @@ fn fork_arms(
             }
         }
     }
+    let own = asks.into_iter().filter(|(_, branches)| branches.len() == 1);
+    reached.extend(own.filter_map(|(id, branches)| Some((id, branches.first().copied()?))));
     arms.within = reached.into_iter().map(|(node, branch)| (node.clone(), branch)).collect();
     Ok(arms)
 }

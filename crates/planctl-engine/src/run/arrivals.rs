@@ -66,6 +66,29 @@ impl Arrivals {
         }
     }
 
+    /// Numbers the branches as another revision does, which says of each the number that it had. Those that it adds, and those that
+    /// were not begun, wait for their turn at `fork`.
+    pub(crate) fn renumber(&mut self, numbers: &[Option<u16>], fork: Option<&NodeId>) {
+        let mut before = std::mem::take(self);
+        let all_begun = u16::try_from(numbers.len()).unwrap_or(u16::MAX);
+        (self.begun, self.merging) = (before.begun.map(|_| all_begun), before.merging);
+        for (branch, number) in (0..).zip(numbers) {
+            let is_begun = number.is_some_and(|number| before.begun.is_none_or(|begun| number < begun));
+            let has_come = number.is_some_and(|number| before.has(number));
+            if let (false, false, Some(fork)) = (is_begun, has_come, fork) {
+                self.waiting.insert(branch, BTreeSet::from([fork.clone()]));
+            }
+            let Some(number) = number else { continue };
+            match before.failed.remove(number) {
+                Some(node) => drop(self.failed.insert(branch, node)),
+                None if has_come => self.record_success(branch),
+                None => {}
+            }
+            self.waiting.extend(before.waiting.remove(number).map(|nodes| (branch, nodes)));
+            self.results.extend(before.results.remove(number).map(|result| (branch, result)));
+        }
+    }
+
     /// Notes a branch that ended well.
     pub(crate) fn record_success(&mut self, branch: u16) {
         let at = self.met.partition_point(|(first, _)| *first <= branch);

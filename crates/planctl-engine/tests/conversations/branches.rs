@@ -688,3 +688,35 @@ fn branches_that_a_join_around_them_took_back_go_on_with_the_one_at_which_a_run_
         ",
     );
 }
+
+#[test]
+fn where_the_plan_asks_within_a_branch_that_was_taken_back_it_asks_again_beside_the_one_that_is_taken_up() {
+    talk(
+        "
+        plan  o: fork p  x: task  f: fork j  a: task  d: decision  e: escalate  b: task  j: join  p: join any  o -always-> x  o -always-> f  f -always-> a  f -always-> b  a -on_success-> d  d -always?context.x=1-> e  d -on_success-> j  e -on_success-> a  b -on_success-> j  j -on_success-> p  x -on_success-> p  p -on_success-> done  goal b  parallel 3
+        approved
+        -> clock admitted           x#1 to coder; a#1 to coder; b#1 to coder
+        -> agent reported a#1 notes x=1  a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; e held: escalation planned
+        -> agent reported x#1       x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; p joined 1 met, 0 failed; p settled passed; goal b unmet; b#1 taken back from agent; e#0 taken back from ask; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; b#2 to coder; e held: escalation planned
+        ",
+    );
+}
+
+#[test]
+fn a_goal_on_a_branch_of_a_fork_that_was_never_entered_is_worked_on_with_the_branches_beside_it() {
+    talk(
+        "
+        plan  a: task  f: fork j  b: task  c: task  j: join  a -on_success-> done  a -on_fail-> f  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  j -on_success-> done  parallel 2  goal c
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; goal c unmet; FAILED
+        -> human resumes            queued
+        -> clock admitted           goes on; b#1 to coder; c#1 to coder
+        ",
+    );
+}

@@ -25,7 +25,8 @@ pub fn digest(step: &str, revision: u32) -> Digest {
     Digest::new(format!("sha256:{step}.{revision}"))
 }
 
-/// Returns the plan with other contracts for some steps; a word `-b` takes the step `b` out of it.
+/// Returns the plan with other contracts for some steps. A word `-b` takes the step `b` out of it, `b>n` puts a step `n` behind it, and
+/// `f=b,n` says with which steps the branches of a fork begin; one that was not there leads to the fork's join.
 pub fn revised(graph: &Graph, changed: &[&str], revision: u32) -> Graph {
     let mut parts = GraphParts::from(graph.clone());
     for node in &mut parts.nodes {
@@ -43,7 +44,36 @@ pub fn revised(graph: &Graph, changed: &[&str], revision: u32) -> Graph {
             edge.to = next.clone();
         }
     }
+    for word in changed {
+        if let Some((before, added)) = word.split_once('>') {
+            for edge in parts.edges.iter_mut().filter(|edge| edge.from.as_str() == before) {
+                edge.from = added.into();
+            }
+            parts.edges.push(Edge::new(before, added, On::Success));
+            parts.nodes.push(plain(added, NodeKind::Task(Box::new(task(added, 90, 0)))));
+        }
+        if let Some((fork, heads)) = word.split_once('=') {
+            branch_anew(&mut parts, fork, &heads.split(',').collect::<Vec<_>>());
+        }
+    }
     Graph::new(parts).unwrap()
+}
+
+fn branch_anew(parts: &mut GraphParts, fork: &str, heads: &[&str]) {
+    let gone: Vec<Edge> = parts.edges.extract_if(.., |edge| edge.from.as_str() == fork).collect();
+    parts.edges.extend(heads.iter().map(|head| Edge::new(fork, *head, On::Always)));
+    for gone in gone.iter().filter(|edge| !heads.contains(&edge.to.as_str())) {
+        parts.nodes.retain(|node| node.id != gone.to);
+        parts.edges.retain(|edge| edge.from != gone.to);
+    }
+    let forks = parts.nodes.iter().find(|node| node.id.as_str() == fork).map(|node| &node.kind);
+    let join = if let Some(NodeKind::Fork(fork)) = forks { fork.join.clone() } else { None };
+    for head in heads {
+        if parts.nodes.iter().all(|node| node.id.as_str() != *head) {
+            parts.nodes.push(plain(head, NodeKind::Task(Box::new(task(head, 90, 0)))));
+            parts.edges.push(Edge::new(*head, join.clone().unwrap(), On::Success));
+        }
+    }
 }
 
 #[derive(Default)]

@@ -124,8 +124,6 @@ impl Stage {
 
     /// Lets the engine hear a line and returns what it made of it, in words.
     fn hear(&mut self, said: &str) -> String {
-        let context = Context { graph: &self.graph, run: &self.run, asks: &self.asks, now: self.now };
-        let event = speech::read(&context, said);
         let graph = match said.strip_prefix("human revises") {
             Some(changed) => {
                 self.revision += 1;
@@ -133,6 +131,9 @@ impl Stage {
             }
             None => self.graph.clone(),
         };
+        let (asks, now) = (self.asks.as_slice(), self.now);
+        let context = Context { graph: &self.graph, revised: &graph, run: &self.run, asks, now };
+        let event = speech::read(&context, said);
         let before = self.run.clone();
         let run = self.run.clone().with_noted(self.noted.clone());
         let done = match advance(&graph, &run, &event, self.now) {

@@ -16,6 +16,8 @@ use super::plan::number;
 /// The state that a line is read against: the run so far, its plan, and the asks that were opened.
 pub struct Context<'a> {
     pub graph: &'a Graph,
+    /// The next revision, where somebody revises the plan.
+    pub revised: &'a Graph,
     pub run: &'a Run,
     pub asks: &'a [ItemId],
     pub now: Timestamp,
@@ -318,10 +320,8 @@ fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
         ["pauses"] => return Decision::Pause,
         ["resumes"] => return Decision::Resume { from: None },
         ["resumes", "from", node] => return Decision::Resume { from: Some(NodeId::from(*node)) },
-        ["revises", changed @ ..] => {
-            let changed = changed.iter().map(|name| NodeId::from(name.trim_start_matches('-'))).collect();
-            let revision = Digest::from("sha256:next");
-            return Decision::Revise { revision, changed, budget_max: None };
+        ["revises", ..] => {
+            return Decision::revise(Digest::from("sha256:next"), context.graph, context.revised, None);
         }
         ["approve"] => Answer::Approve,
         ["reject"] => Answer::Reject,

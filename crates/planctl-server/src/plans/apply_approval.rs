@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use planctl_api::Next;
 use planctl_api::wire::Decided;
-use planctl_engine::{Actor, Answer, Decision, Digest, End, RunId, RunStatus, changed_nodes};
+use planctl_engine::{Actor, Answer, Decision, Digest, End, RunId, RunStatus};
 use planctl_harness::{FolderIdentity, RepositoryIdentity, blocking_in_place};
 use planctl_store::{Approval, Plan, RunRow, StoreError};
 
@@ -95,11 +95,8 @@ impl Services {
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
         let budget_max = self.set_aside_for_revision(run, &new.graph).await?;
         self.bind_approval(run.id, approval, sub_plans).await?;
-        let decision = Decision::Revise {
-            revision: checked.verification.digest.clone(),
-            changed: changed_nodes(&old.graph, &new.graph),
-            budget_max,
-        };
+        let revision = checked.verification.digest.clone();
+        let decision = Decision::revise(revision, &old.graph, &new.graph, budget_max);
         self.decide(run.id, decision, approval.note.as_deref()).await?;
         Ok(())
     }

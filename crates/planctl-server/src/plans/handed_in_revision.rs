@@ -4,7 +4,7 @@
 use planctl_api::Next;
 use planctl_api::wire::Decided;
 use planctl_api::wire::calls::{Approving, Start};
-use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId, RunStatus, changed_nodes};
+use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId, RunStatus};
 use planctl_store::{Proof, RunRow, StoreError};
 
 use crate::node::ServerNode;
@@ -104,11 +104,7 @@ impl ServerNode {
             self.store().attach_approval(run, approval.id).await?;
             self.store().set_run_settings(run, &settings_json(&pinned), &pinned.served()).await?;
             let (old, new) = (self.store().graph_of(&paused).await?, self.store().graph_of(handed_in).await?);
-            let revise = Decision::Revise {
-                revision: handed_in.revision.clone(),
-                changed: changed_nodes(&old, &new),
-                budget_max: None,
-            };
+            let revise = Decision::revise(handed_in.revision.clone(), &old, &new, None);
             self.apply_unless_refused(run, &decided(revise, approval.note.clone())).await?;
         }
         let revised = self.store().run(run).await?;

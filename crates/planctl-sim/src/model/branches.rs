@@ -22,7 +22,7 @@ pub struct Come {
 }
 
 impl Come {
-    fn has(&self, branch: usize) -> bool {
+    pub(super) fn has(&self, branch: usize) -> bool {
         self.met.contains(&branch) || self.failed.contains_key(&branch)
     }
 }
@@ -49,7 +49,7 @@ impl Model {
     }
 
     /// Follows all ways within an epoch from a node, up to those that end a way, exits and escalations.
-    fn leads_to(&self, first: &NodeId, ends: impl Fn(&NodeId) -> bool) -> Vec<NodeId> {
+    pub(super) fn leads_to(&self, first: &NodeId, ends: impl Fn(&NodeId) -> bool) -> Vec<NodeId> {
         let leads_on = |id: &NodeId| {
             let kind = self.graph.node(id).map(|node| &node.kind);
             !ends(id) && !matches!(kind, None | Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }))
@@ -247,7 +247,7 @@ impl Model {
     }
 
     /// Says how a join came out, once enough branches have come.
-    fn joined(&self, node: &NodeId, rule: &Join) -> Option<Outcome> {
+    pub(super) fn joined(&self, node: &NodeId, rule: &Join) -> Option<Outcome> {
         let come = self.come(node);
         let all_are_there = come.met.len() + come.failed.len() >= self.branches_of(node);
         let is_good = match rule.policy {
@@ -263,7 +263,7 @@ impl Model {
         })
     }
 
-    fn go_on_from(&mut self, node: &NodeId, outcome: Outcome, fork: Option<&NodeId>) {
+    pub(super) fn go_on_from(&mut self, node: &NodeId, outcome: Outcome, fork: Option<&NodeId>) {
         match (fork, self.kind(node)) {
             (Some(fork), _) => self.take_back(fork, node),
             (None, NodeKind::Join(Join { policy: JoinPolicy::Any, .. })) => self.take_back_leading_to(node),
@@ -344,6 +344,9 @@ impl Model {
         for entry in self.of(node) {
             if let Entry::Round { .. } = entry {
                 come = Come::default();
+            }
+            if let Entry::Recounted { come: other, .. } = entry {
+                come = other.clone();
             }
             if let Entry::Begins { branches, .. } = entry {
                 come.begun = Some(*branches);
@@ -479,7 +482,7 @@ impl Model {
     }
 
     /// The fork whose branches meet at a join.
-    fn fork_of(&self, join: &NodeId) -> Option<NodeId> {
+    pub(super) fn fork_of(&self, join: &NodeId) -> Option<NodeId> {
         self.forks().into_iter().find(|(_, fork)| fork.join.as_ref() == Some(join)).map(|(id, _)| id)
     }
 
@@ -504,7 +507,7 @@ impl Model {
     }
 
     /// The branch by which a node leads into a join: that of the fork's edge behind it, else the node is one itself.
-    fn branch(&self, join: &NodeId, from: &NodeId) -> usize {
+    pub(super) fn branch(&self, join: &NodeId, from: &NodeId) -> usize {
         if let Some(fork) = self.fork_of(join) {
             let is_it =
                 |edge: &Edge| (edge.to == *join && *from == fork) || self.walk(&edge.to, join).contains(from);
@@ -513,7 +516,7 @@ impl Model {
         self.needed(join).iter().position(|need| need == from).unwrap_or(usize::MAX)
     }
 
-    fn branches_of(&self, join: &NodeId) -> usize {
+    pub(super) fn branches_of(&self, join: &NodeId) -> usize {
         match self.fork_of(join) {
             Some(fork) => self.edges_of(&fork).len(),
             None => self.needed(join).len(),
@@ -521,7 +524,7 @@ impl Model {
     }
 
     /// The nodes that lead into a join, each once, in the author's order.
-    fn needed(&self, join: &NodeId) -> Vec<NodeId> {
+    pub(super) fn needed(&self, join: &NodeId) -> Vec<NodeId> {
         let mut needed: Vec<NodeId> = Vec::new();
         for edge in self.graph.edges().iter().filter(|edge| edge.to == *join) {
             if !needed.contains(&edge.from) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{Digest, Level, NodeId, Outcome, Role, RunId, Signal, Timestamp};
 
+use super::branches::Come;
 use super::{Before, Context, Knowledge, Model, NodePosition};
 
 /// One thing that happened.
@@ -68,6 +69,8 @@ pub(super) enum Entry {
     Waits { node: NodeId, branch: usize, at: NodeId },
     /// It is the turn of a branch that waited.
     Called { node: NodeId, branch: usize },
+    /// Another revision counts the branches of a join otherwise: these have come, or wait.
+    Recounted { node: NodeId, come: Come },
     /// A fork that begins its branches one after another has begun so many.
     Begins { node: NodeId, branches: usize },
     /// A checkpoint recorded the workspace.
@@ -177,6 +180,7 @@ impl Entry {
             | Entry::Arrived { node, .. }
             | Entry::Forgotten { node, .. }
             | Entry::Waits { node, .. }
+            | Entry::Recounted { node, .. }
             | Entry::Called { node, .. }
             | Entry::Begins { node, .. }
             | Entry::Saved { node, .. }

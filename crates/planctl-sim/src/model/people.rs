@@ -69,7 +69,7 @@ impl Model {
                 self.status = self.queued_again();
                 Ok(())
             }
-            Decision::Revise { changed, .. } => {
+            Decision::Revise { changed, added, branches, .. } => {
                 self.must_be(&[Status::Paused])?;
                 let is_met =
                     |id: &NodeId| matches!(self.settled(id), Some(outcome) if outcome != Outcome::Failed);
@@ -81,6 +81,10 @@ impl Model {
                 }
                 if let Some(graph) = revision {
                     self.graph = std::sync::Arc::new(graph.clone());
+                }
+                self.recount(branches);
+                if self.adds_behind(added) {
+                    return Err(No);
                 }
                 self.budget = carried_over(self.graph.budget(), self.budget);
                 self.journal.push(Entry::Unnoticed);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, Budget, ClockEvent, Event, FaultKind, Graph, HarnessResult, Hints,
-    Level, NodeId, NodeKind, Observation, Outcome, Report, Signal, Timestamp,
+    Level, NodeId, Observation, Outcome, Report, Signal, Timestamp,
 };
 
 use super::journal::Entry;
@@ -205,15 +205,13 @@ impl Model {
         }
         for stop in &stops {
             self.dead_end = Some(stop.clone());
-            let is_unanswered = matches!(self.settled(stop), None | Some(Outcome::Failed));
-            if matches!(self.kind(stop), NodeKind::Escalate { .. }) && is_unanswered && !self.is_live(stop) {
-                self.ask_planned(stop);
-            } else {
-                self.revive(stop);
-            }
+            self.take_up_at(stop);
         }
         for stop in &stops {
             self.go_on_beside(stop);
+            for (fork, ..) in self.around(stop) {
+                self.go_on_beside(&fork);
+            }
         }
         Ok(())
     }

@@ -332,12 +332,19 @@ impl Model {
         }
     }
 
-    /// The outermost fork around a node whose branches have no worktrees now, and should.
+    /// The outermost fork around a node to which nobody came that was never entered; else that whose branches have no worktrees now, and
+    /// should.
     fn pending_fork(&self, node: &NodeId) -> Option<NodeId> {
+        let never = self.around(node).into_iter().rev().find(|(_, join, _)| !self.has_begun(join));
+        if let (0, Some((fork, ..))) = (self.visits(node), never) {
+            return Some(fork);
+        }
         let around = self.forks_apart_around(node);
         around
             .into_iter()
-            .find(|(fork, join)| self.saved(fork).is_none() || self.settled(join).is_some())
+            .find(|(fork, join)| {
+                self.saved(fork).is_none() || self.is_live(fork) || self.settled(join).is_some()
+            })
             .map(|(fork, _)| fork)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, Answer, AskKind, Budget, Decision, Digest, Event, HumanEvent, ItemId, NodeId, NodeKind, Outcome,
-    Role, RunStatus, TimerId, Work, changed_nodes,
+    Role, RunStatus, TimerId, Work,
 };
 
 use super::World;
@@ -118,12 +118,11 @@ impl World {
             fixed.clear();
         }
         let plan = plans::revise(&mut self.dice, &old, &fixed);
-        let changed = changed_nodes(&old.graph, &plan.graph);
         let revision = Digest::new(format!("sha256:revision{}", self.store.plans.len()));
         let event = Event::Human(HumanEvent {
             by: Actor::from("owner"),
             note: None,
-            decision: Decision::Revise { revision, changed, budget_max: None },
+            decision: Decision::revise(revision, &old.graph, &plan.graph, None),
         });
         self.say_with(event, Proof::Anyone, Some(plan))
     }

@@ -118,6 +118,8 @@ impl World {
                     _ => Decision::Revise {
                         revision: Digest::from("sha256:odd"),
                         changed: vec![at.node],
+                        added: Vec::new(),
+                        branches: BTreeMap::new(),
                         budget_max: None,
                     },
                 };

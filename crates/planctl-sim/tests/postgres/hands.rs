@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, Decision, Digest, Ending, Event, Evidence, Excerpt,
     Fault, FaultKind, HarnessEvent, HarnessResult, Hints, Inconclusive, NodeId, Outcome, Overrun, Purpose,
-    Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
+    Report, Resources, Role, RunStatus, Usage, Work,
 };
 use planctl_sim::{Dice, revise, truth, with_yes_of_judge};
 use planctl_store::{
@@ -376,10 +376,9 @@ impl Hand {
             graph: &new.graph,
             by: "the author",
         };
-        let changed = changed_nodes(&old.graph, &new.graph);
         self.store.save_revision(&revision).await.unwrap();
         self.scene.revisions.lock().unwrap().0.insert(digest.clone(), new.graph.clone());
-        let event = human(Decision::Revise { revision: digest, changed, budget_max: None });
+        let event = human(Decision::revise(digest, &old.graph, &new.graph, None));
         let applied = self.store.apply(self.scene.run, &event, &Proof::Person { key: None }, None).await;
         let is_news = self.is_news(applied.map(|applied| applied.duplicate));
         if is_news {

@@ -255,8 +255,7 @@ async fn revise_scene(world: &World, run: RunId) {
         by: "the author",
     };
     world.store.save_revision(&revision).await.unwrap();
-    let nodes = planctl_engine::changed_nodes(&world.graph, &graph);
-    let event = human(Decision::Revise { revision: changed, changed: nodes, budget_max: None });
+    let event = human(Decision::revise(changed, &world.graph, &graph, None));
     world.store.apply(run, &event, &person(None), None).await.unwrap();
     world.admit(run).await.unwrap();
     assert_done(both(world, run).await);

@@ -230,8 +230,7 @@ async fn a_paused_run_goes_on_with_the_graph_of_its_new_revision() {
         by: "the author",
     };
     world.store.save_revision(&revision).await.unwrap();
-    let nodes = planctl_engine::changed_nodes(&world.graph, &graph);
-    let event = human(Decision::Revise { revision: changed.clone(), changed: nodes, budget_max: None });
+    let event = human(Decision::revise(changed.clone(), &world.graph, &graph, None));
     world.store.apply(run.id, &event, &person(None), None).await.unwrap();
     let row = world.store.run(run.id).await.unwrap();
     assert_eq!(row.revision, changed);
@@ -268,8 +267,7 @@ async fn a_revision_that_was_made_against_an_older_one_is_refused() {
         digest
     };
     let revise = async |revision: &Digest, old: &planctl_engine::Graph, new: &planctl_engine::Graph| {
-        let changed = planctl_engine::changed_nodes(old, new);
-        let event = human(Decision::Revise { revision: revision.clone(), changed, budget_max: None });
+        let event = human(Decision::revise(revision.clone(), old, new, None));
         world.store.apply(run.id, &event, &person(None), None).await
     };
     let (two, three) = (linear(2), linear(3));

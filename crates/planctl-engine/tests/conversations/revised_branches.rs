@@ -1,0 +1,147 @@
+//! Branches of a run whose plan is revised: they are known by the steps in them, and not by their numbers.
+
+use super::script::talk;
+
+/// Two branches, of which the second has come, and the first is under way.
+const SECOND_HAS_COME: &str = "
+        plan  f: fork j  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 3
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed
+        -> human pauses             a#1 taken back from agent; paused";
+
+#[test]
+fn branches_in_another_order_are_the_same_branches() {
+    talk(&format!(
+        "{SECOND_HAS_COME}
+        -> human revises f=b,a      queued
+        -> clock admitted           goes on; a#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn a_branch_that_is_added_to_a_fork_is_begun_and_waited_for() {
+    talk(&format!(
+        "{SECOND_HAS_COME}
+        -> human revises f=n,a,b    queued
+        -> clock admitted           goes on; a#2 to coder; n#1 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed
+        -> agent reported n#1       n#1 to harness
+        -> harness found n#1 exit 0  n#1 passed; n settled passed; j joined 3 met, 0 failed; j settled passed; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn a_branch_that_is_taken_out_is_not_waited_for() {
+    talk(&format!(
+        "{SECOND_HAS_COME}
+        -> human revises f=b        queued
+        -> clock admitted           goes on; j joined 1 met, 0 failed; j settled passed; c#1 to coder
+        "
+    ));
+    talk(&format!(
+        "{SECOND_HAS_COME}
+        -> human revises f=b,n      queued
+        -> clock admitted           goes on; n#1 to coder
+        -> agent reported n#1       n#1 to harness
+        -> harness found n#1 exit 0  n#1 passed; n settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn a_branch_whose_last_step_is_taken_out_goes_on_behind_the_step_before_it() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  x: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> x  x -on_success-> j  parallel 3
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; x#1 to coder
+        -> human pauses             a#1 taken back from agent; x#1 taken back from agent; paused
+        -> human revises -x         queued
+        -> clock admitted           goes on; a#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a_step_that_failed_into_a_join_and_is_taken_out_is_not_looked_for() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  x: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> x  x -on_success-> j  x -on_exhaust-> j  j -on_fail-> failed  j -on_success-> done  parallel 3
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; x#1 to coder
+        -> agent overran x#1        x settled failed
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; j joined 1 met, 1 failed; j settled failed; FAILED
+        -> human resumes            queued
+        -> human pauses             paused
+        -> human revises -x         queued
+        -> clock admitted           goes on; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a_fork_that_begins_its_branches_one_after_another_begins_each_once() {
+    talk(
+        "
+        plan  f: fork j max 1  a: task  b: task  c: task  j: join  f -always-> a  f -always-> b  f -always-> c  a -on_success-> j  b -on_success-> j  c -on_success-> j  parallel 3
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> human pauses             b#1 taken back from agent; paused
+        -> human revises f=c,n,b,a  queued
+        -> clock admitted           goes on; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed; c#1 to coder
+        -> agent reported c#1       c#1 to harness
+        -> harness found c#1 exit 0  c#1 passed; c settled passed; n#1 to coder
+        -> agent reported n#1       n#1 to harness
+        -> harness found n#1 exit 0  n#1 passed; n settled passed; j joined 4 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn a_revision_that_adds_a_step_where_the_run_has_passed_is_refused() {
+    talk(&format!(
+        "{SECOND_HAS_COME}
+        -> human revises b>n        refused: the revision adds step `n` where the run has passed, so nothing would begin it: have it follow a step that has not passed
+        -> human revises a>n        queued
+        -> clock admitted           goes on; a#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; n#1 to coder
+        -> agent reported n#1       n#1 to harness
+        -> harness found n#1 exit 0  n#1 passed; n settled passed; j joined 2 met, 0 failed; j settled passed; c#1 to coder
+        "
+    ));
+}
+
+#[test]
+fn worktrees_are_made_for_the_branches_that_a_fork_had() {
+    talk(
+        "
+        plan  f: fork j apart  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
+        approved
+        -> clock admitted           f#1 to part
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
+        -> human pauses             a#1 taken back from agent; b#1 taken back from agent; paused
+        -> human revises f=b,a      refused: the revision changes step `f`, which is settled
+        -> human revises a          queued
+        -> clock admitted           goes on; a#2 to coder; b#2 to coder
+        ",
+    );
+}
