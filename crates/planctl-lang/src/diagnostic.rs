@@ -137,6 +137,7 @@ codes! {
     P316 Warning "two steps that may run at once touch one file",
     P317 Warning "an edge for an outcome that its node never has",
     P318 Warning "a fork and its join disagree about how many branches are waited for",
+    P319 Warning "a fork speaks of a join that it does not have",
     P320 Warning "two options of a question have one key",
     P321 Warning "a decision says how work is done, and does none",
     P401 Error "planctl.toml does not have the role",

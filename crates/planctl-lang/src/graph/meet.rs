@@ -89,7 +89,7 @@ impl Net {
 
     /// Gives each fork its join, and each join the policy of its fork where it says none itself (B5).
     ///
-    /// Returns where the two say different things.
+    /// Returns where the two say different things, and where a fork speaks of a join that it does not have.
     ///
     /// # Errors
     ///
@@ -106,7 +106,9 @@ impl Net {
         for fork in &self.forks {
             self.join_of(*fork, &mut found);
         }
-        let clashes = self.policies(&found, parts, workflow);
+        let mut idle = self.policies(&found, parts, workflow);
+        let alone = found.iter().filter(|(_, join)| join.is_none()).map(|(fork, _)| *fork);
+        idle.extend(alone.flat_map(|fork| self.words_without_join(fork, workflow)));
         let findings = self.uncertain_joins(&found, workflow);
         if !findings.is_empty() {
             return Err(findings);
@@ -116,7 +118,7 @@ impl Net {
                 fork.join = join.map(|join| self.ids[join].clone());
             }
         }
-        Ok(clashes)
+        Ok(idle)
     }
 
     // B5: the dialect says on the fork how many branches its join waits for.
@@ -158,6 +160,28 @@ impl Net {
         }
         self.lenient.extend(lenient);
         clashes
+    }
+
+    // The branches of a fork are counted at its join.
+    fn words_without_join(&self, fork: usize, workflow: &Workflow) -> Vec<Diagnostic> {
+        let id = self.ids[fork].as_str();
+        let Some(node) = workflow.nodes.iter().find(|node| node.id.value == id) else { return Vec::new() };
+        let said = [
+            ("max_parallel", node.attributes.max_parallel.raw().map(|said| said.span)),
+            ("join_policy", node.attributes.join_policy.raw().map(|said| said.span)),
+        ];
+        let said = said.into_iter().filter_map(|(name, span)| Some((name, span?)));
+        let finding = |(name, span)| {
+            let fork = escape(id);
+            let message = format!(
+                "the branches of `{fork}` meet in no join of their own, so its `{name}` has no effect"
+            );
+            let idle = Diagnostic::new(Code::P319, message).at(span, "");
+            idle.help(format!(
+                "delete `{name}`, or lead all branches of `{fork}` to one join, past which no way leads"
+            ))
+        };
+        said.map(finding).collect()
     }
 
     /// Finds the join of a fork, after those of the forks between the two.
