@@ -148,8 +148,8 @@ pub(super) fn refuse_what_nothing_begins(
     for node in added.iter().filter(|node| !ahead.contains(*node)) {
         for edge in graph.edges().iter().filter(|edge| edge.to == *node) {
             let is_fork = matches!(graph.node(&edge.from).map(|from| &from.kind), Some(NodeKind::Fork(_)));
-            let is_way_on = is_fork || graph.edge_for(&edge.from, Signal::Success) == Some(edge);
-            if is_way_on && transition.is_met(&edge.from)? {
+            let is_on_the_way = is_fork || graph.edge_for(&edge.from, Signal::Success) == Some(edge);
+            if is_on_the_way && transition.is_met(&edge.from)? {
                 return Err(Refusal::NeverBegun(first_step(graph, node, &ahead)));
             }
         }

@@ -241,11 +241,11 @@ impl Model {
                 }
             }
         }
-        let is_way_on = |edge: &&Edge| {
+        let is_on_the_way = |edge: &&Edge| {
             let is_fork = matches!(self.kind(&edge.from), NodeKind::Fork(_));
             is_fork || self.graph.edge_for(&edge.from, Signal::Success) == Some(*edge)
         };
-        let mut ways = self.graph.edges().iter().filter(is_way_on);
+        let mut ways = self.graph.edges().iter().filter(is_on_the_way);
         ways.any(|edge| added.contains(&edge.to) && !ahead.contains(&edge.to) && self.is_met(&edge.from))
     }
 
