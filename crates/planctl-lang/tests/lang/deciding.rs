@@ -261,6 +261,38 @@ fn settings_that_settings_of_a_tool_extend_decide_as_they_do() {
 }
 
 #[test]
+fn what_settings_of_cargo_include_and_run_decides_as_they_do() {
+    let workspace = Files(BTreeMap::from([
+        ("Cargo.toml", ""),
+        (
+            ".cargo/config.toml",
+            "include = [\"all.toml\", { path = \"../mine.toml\", optional = true }]\n\
+             [target.'cfg(all())']\nrunner = [\"tools/run.sh\", \"--fast\"]\n",
+        ),
+        (".cargo/all.toml", "[[include]]\npath = \"deep/more.toml\"\n"),
+        (".cargo/deep/more.toml", "[build]\nrustc-wrapper = '../tools/wrap.sh'\n"),
+        ("ci.toml", "[target.x86_64-unknown-linux-gnu]\nlinker = \"./tools/link.sh\"\n"),
+        ("tools/run.sh", ""),
+        ("tools/wrap.sh", ""),
+        ("tools/link.sh", ""),
+    ]));
+    let expected = [".cargo/all.toml", ".cargo/deep/more.toml", "mine.toml", "tools/run.sh", "tools/wrap.sh"];
+    for script in ["cargo test", "cargo nextest run --locked", "cargo +nightly clippy"] {
+        let found = decided(script, &workspace);
+        for path in expected {
+            assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}");
+        }
+        assert!(!found.iter().any(|one| one == "tools/link.sh"), "{script}: {found:?}");
+    }
+    for script in ["cargo --config ci.toml test", "cargo test --config=ci.toml --config build.jobs=1"] {
+        let found = decided(script, &workspace);
+        for path in ["ci.toml", "tools/link.sh"] {
+            assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn settings_of_a_linter_decide_without_a_package_beside_them() {
     let workspace = Files(BTreeMap::from([
         (".eslintrc.json", r#"{ "extends": "./config/base.json" }"#),

@@ -13,7 +13,7 @@ use planctl_glob::is_glob;
 use super::deciding::{FileLocation, TEMPORARY};
 use super::following::{At, Follower};
 use super::programs::{Program, Reads, is_python, is_shell, program, started_by_runner};
-use super::values::{Value, expand_braces, joined, parent};
+use super::values::{Value, escape_glob, expand_braces, joined, parent};
 use super::{Arguments, Call, Trait, Word};
 
 /// Headers of the C library that tests include.
@@ -185,8 +185,13 @@ impl Follower<'_> {
         for (name, folder) in
             tool.above.iter().flat_map(|name| upward(&folder).map(move |folder| (name, folder)))
         {
-            self.fix(joined(folder, name));
-            self.settings(&joined(folder, name));
+            let path = joined(folder, name);
+            if name.starts_with(".cargo/") {
+                self.settings_of_cargo(&path)
+            } else {
+                self.settings(&path)
+            }
+            self.fix(path);
         }
     }
 
@@ -217,6 +222,13 @@ impl Follower<'_> {
         self.fix_nearer(&folder, "Cargo.toml");
         if rest.iter().any(|word| matches!(word.raw.as_str(), "--locked" | "--frozen")) {
             self.keep(joined(&folder, "Cargo.lock"));
+        }
+        for file in values_of(rest, &["--config"]) {
+            // `--config build.jobs=1` names no file.
+            if let Some(path) = self.within(file.text()).filter(|path| self.look.read(path).is_some()) {
+                self.settings_of_cargo(&path);
+                self.keep(escape_glob(&path));
+            }
         }
         for name in values_of(rest, &["--test"]) {
             // One that is not there has yet to be written, by this step or an earlier one.

@@ -40,26 +40,51 @@ const KEYS: [&str; 22] = [
 ];
 /// Folders of packages that somebody else wrote.
 const PACKAGES: [&str; 2] = ["node_modules", "vendor"];
+/// Keys of cargo's own configuration: other files of it, and programs that it starts in place of its own.
+const CARGO_KEYS: [&str; 7] =
+    ["include", "path", "rustc", "rustc-wrapper", "rustc-workspace-wrapper", "rustdoc", "linker"];
 /// The folder of the settings, as jest and vitest write it.
 const ROOTS: [&str; 2] = ["<rootDir>/", "{projectRoot}/"];
 
 impl Follower<'_> {
     /// Protects the files that settings extend, or import, and those that these do.
     pub(super) fn settings(&mut self, names: &str) {
+        self.settings_of(names, false);
+    }
+
+    /// Protects what configuration of cargo includes and runs: it names files from its own folder, programs from the one above.
+    pub(super) fn settings_of_cargo(&mut self, path: &str) {
+        self.settings_of(path, true);
+    }
+
+    fn settings_of(&mut self, names: &str, is_of_cargo: bool) {
         let mut paths: Vec<String> = expand_braces(names).into_iter().filter(|path| !is_glob(path)).collect();
         let mut read = BTreeSet::new();
         while let Some(path) = paths.pop().filter(|_| read.len() < FILES_MAX) {
             let Some(text) = self.look.read(&path).filter(|_| read.insert(path.clone())) else { continue };
-            let loads: &[&str] = if path.contains(".mocharc") { &["require", "file"] } else { &[] };
+            let loads: &[&str] = match is_of_cargo {
+                true => &CARGO_KEYS,
+                false if path.contains(".mocharc") => &["require", "file"],
+                false => &[],
+            };
             let loaded = KEYS.iter().chain(loads).flat_map(|key| values_of_key(&text, key));
             for name in named_settings(&text).into_iter().chain(loaded).chain(required(&text)) {
                 let name = ROOTS.iter().find_map(|root| name.strip_prefix(root)).unwrap_or(name);
-                let place = normalise(&joined(parent(&path), name));
+                let above = is_of_cargo.then(|| parent(parent(&path)));
+                let places = [parent(&path)].into_iter().chain(above);
+                let places: Vec<String> = places.map(|folder| normalise(&joined(folder, name))).collect();
                 let is_package = |path: &String| path.split('/').any(|part| PACKAGES.contains(&part));
                 let is_there = |path: &String| !is_package(path) && self.look.read(path).is_some();
-                let found = ENDINGS.iter().map(|ending| format!("{place}{ending}")).find(is_there);
-                found.iter().for_each(|path| self.keep(escape_glob(path)));
-                paths.extend(found);
+                let named = places.iter().flat_map(|place| ENDINGS.map(|ending| format!("{place}{ending}")));
+                match named.into_iter().find(is_there) {
+                    Some(found) => {
+                        self.keep(escape_glob(&found));
+                        paths.push(found);
+                    }
+                    // A file that may be missing decides as soon as it is there.
+                    None if is_of_cargo && name.ends_with(".toml") => self.fix(escape_glob(&places[0])),
+                    None => {}
+                }
             }
         }
     }
