@@ -293,6 +293,26 @@ fn what_settings_of_cargo_include_and_run_decides_as_they_do() {
 }
 
 #[test]
+fn tests_of_cargo_decide_also_where_only_their_manifest_names_them() {
+    let workspace = Files(BTreeMap::from([
+        (
+            "Cargo.toml",
+            "[package]\nname = \"cart\"\nbuild = \"make/build.rs\"\n\n[lib]\npath = \"src/cart.rs\"\n\n\
+             [[test]]\nname = \"total\"\nrequired-features = [\"a\"]\npath = \"checks/total.rs\"\n\n\
+             [workspace]\nmembers = [\n    \"shop\",\n    \"more/*\",\n]\n",
+        ),
+        ("shop/Cargo.toml", "# of the shop\n[[bench]]\npath = '../speed/shop.rs'\n"),
+    ]));
+    for script in ["cargo test", "cargo nextest run", "cargo test --manifest-path Cargo.toml"] {
+        let found = decided(script, &workspace);
+        for path in ["make/build.rs", "checks/total.rs", "speed/shop.rs"] {
+            assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}");
+        }
+        assert!(!found.iter().any(|one| one == "src/cart.rs"), "{script}: {found:?}");
+    }
+}
+
+#[test]
 fn settings_of_a_linter_decide_without_a_package_beside_them() {
     let workspace = Files(BTreeMap::from([
         (".eslintrc.json", r#"{ "extends": "./config/base.json" }"#),

@@ -1,5 +1,6 @@
 //! Readers of the command lines of tools: which files each runs and reads by itself.
 
+mod cargo;
 mod go_and_node;
 mod just;
 mod make;
@@ -13,7 +14,7 @@ use planctl_glob::is_glob;
 use super::deciding::{FileLocation, TEMPORARY};
 use super::following::{At, Follower};
 use super::programs::{Program, Reads, is_python, is_shell, program, started_by_runner};
-use super::values::{Value, escape_glob, expand_braces, joined, parent};
+use super::values::{Value, expand_braces, joined, parent};
 use super::{Arguments, Call, Trait, Word};
 
 /// Headers of the C library that tests include.
@@ -210,30 +211,6 @@ impl Follower<'_> {
     fn has_any(&self, folder: &str, names: &[&str]) -> bool {
         let names = names.iter().flat_map(|name| expand_braces(name));
         names.into_iter().any(|name| self.look.has(&joined(folder, &name)) == Some(true))
-    }
-
-    fn cargo(&mut self, rest: &[Word], manifests: &[Word]) {
-        if let [manifest] = manifests
-            && let Some(text) = manifest.literal.as_deref()
-        {
-            self.change_folder(&Value::plain(parent(text), manifest.span).to_word());
-        }
-        let Some(folder) = self.folder_here() else { return };
-        self.fix_nearer(&folder, "Cargo.toml");
-        if rest.iter().any(|word| matches!(word.raw.as_str(), "--locked" | "--frozen")) {
-            self.keep(joined(&folder, "Cargo.lock"));
-        }
-        for file in values_of(rest, &["--config"]) {
-            // `--config build.jobs=1` names no file.
-            if let Some(path) = self.within(file.text()).filter(|path| self.look.read(path).is_some()) {
-                self.settings_of_cargo(&path);
-                self.keep(escape_glob(&path));
-            }
-        }
-        for name in values_of(rest, &["--test"]) {
-            // One that is not there has yet to be written, by this step or an earlier one.
-            self.keep(joined(&folder, &format!("tests/{}.rs", name.text())));
-        }
     }
 
     /// Protects files that a runner of tests is given, and all that is there in folders.

@@ -115,7 +115,7 @@ fn named_settings(text: &str) -> Vec<&str> {
 }
 
 // `setupFiles: ["./a.js"]`, `"transform": { "\\.js$": "./b.js" }`, `bootstrap="c.php"`: the texts in quotes up to the end of the value.
-fn values_of_key<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
+pub(super) fn values_of_key<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let places = text.match_indices(key).filter(|(at, _)| !text[..*at].ends_with(is_part));
     let value = |(at, _): (usize, &str)| {
