@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::graph::{Graph, NodeKind, Signal};
+use crate::graph::{Edge, Graph, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
@@ -71,10 +71,25 @@ fn open_again(transition: &mut Transition<'_>, join: &NodeId) -> Result<(), Refu
     if is_undone {
         transition.set_state(join, NodeState::Pending)?;
     }
-    if !is_stop && join::can_go_on(transition, join)? {
+    if !is_stop && join::can_go_on(transition, join)? && still_waits(transition, join)? {
         transition.run.head.stopped_at.push(join.clone());
     }
     Ok(())
+}
+
+/// Says whether a join still waits for the branches that its fork began: no join around them went on without it, and the run does not
+/// come to the fork again, which then begins all of them anew.
+fn still_waits(transition: &Transition<'_>, join: &NodeId) -> Result<bool, Refusal> {
+    let graph = transition.graph;
+    let Some(fork) = graph.fork_of(join) else { return Ok(true) };
+    for (outer, _) in graph.branches_around(fork) {
+        if transition.is_met(&outer)? {
+            return Ok(false);
+        }
+    }
+    let stopped = transition.run.head.stopped_at.iter().filter(|node| graph.node(node).is_some());
+    let leads_on = |edge: &Edge| edge.from != *join && edge.restart.is_none();
+    Ok(!reached(graph, stopped.cloned().collect(), leads_on).contains(fork))
 }
 
 /// Has branches go on behind what is met of them, where the node is gone at which they failed or the run stopped; says whether there
@@ -144,7 +159,9 @@ pub(super) fn refuse_what_nothing_begins(
     if added.is_empty() || places.is_empty() {
         return Ok(());
     }
-    let ahead = reached(graph, places);
+    // The run may go back to where an unmet goal says.
+    let again = graph.goals().iter().filter_map(|goal| goal.retry.clone());
+    let ahead = reached(graph, places.into_iter().chain(again).collect(), |_| true);
     for node in added.iter().filter(|node| !ahead.contains(*node)) {
         for edge in graph.edges().iter().filter(|edge| edge.to == *node) {
             let is_fork = matches!(graph.node(&edge.from).map(|from| &from.kind), Some(NodeKind::Fork(_)));
@@ -170,6 +187,9 @@ fn places_to_go_on_from(transition: &Transition<'_>) -> Result<Vec<NodeId>, Refu
         let is_open = matches!(record.state.outcome(), None | Some(Outcome::Failed));
         let Some(arrivals) = record.arrivals.as_ref().filter(|_| is_open) else { continue };
         let Some(fork) = graph.fork_of(join) else { continue };
+        if !still_waits(transition, join)? {
+            continue;
+        }
         places.extend(arrivals.waiting.values().flatten().filter(|node| *node != fork).cloned());
         for (branch, edge) in (0..).zip(graph.edges_from(fork)) {
             let is_to_begin = arrivals.begun.is_some_and(|begun| branch >= begun);
@@ -189,16 +209,13 @@ fn places_to_go_on_from(transition: &Transition<'_>) -> Result<Vec<NodeId>, Refu
     Ok(places)
 }
 
-/// Returns some nodes and all to which ways lead from them.
-fn reached(graph: &Graph, from: Vec<NodeId>) -> BTreeSet<NodeId> {
+/// Returns some nodes and all to which edges lead from them that are ways on.
+fn reached(graph: &Graph, from: Vec<NodeId>, leads_on: impl Fn(&Edge) -> bool) -> BTreeSet<NodeId> {
     let (mut seen, mut open) = (BTreeSet::new(), from);
     while let Some(id) = open.pop() {
-        if !seen.insert(id.clone()) {
-            continue;
-        }
-        open.extend(graph.edges_from(&id).iter().map(|edge| edge.to.clone()));
-        if matches!(graph.node(&id).map(|node| &node.kind), Some(NodeKind::Exit { success: true })) {
-            open.extend(graph.goals().iter().filter_map(|goal| goal.retry.clone()));
+        if seen.insert(id.clone()) {
+            let edges = graph.edges_from(&id).iter().filter(|edge| leads_on(edge));
+            open.extend(edges.map(|edge| edge.to.clone()));
         }
     }
     seen

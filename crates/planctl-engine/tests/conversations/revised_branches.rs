@@ -145,3 +145,65 @@ fn worktrees_are_made_for_the_branches_that_a_fork_had() {
         ",
     );
 }
+
+#[test]
+fn a_branch_that_is_added_to_a_fork_which_comes_again_is_begun_with_the_others() {
+    talk(
+        "
+        plan  s: task  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 3
+        approved
+        -> clock admitted           s#1 to coder
+        -> agent reported s#1       s#1 to harness
+        -> harness found s#1 exit 0  s#1 passed; s settled passed; a#1 to coder; b#1 to coder
+        -> human pauses             a#1 taken back from agent; b#1 taken back from agent; paused
+        -> human resumes from s     queued
+        -> clock admitted           goes on; s#2 to coder
+        -> human pauses             s#2 taken back from agent; paused
+        -> human revises f=n,a,b    queued
+        -> clock admitted           goes on; s#3 to coder
+        -> agent reported s#3       s#3 to harness
+        -> harness found s#3 exit 0  s#3 passed; s settled passed; n#1 to coder; a#2 to coder; b#2 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_branch_that_is_added_while_worktrees_are_made_anew_has_one_as_well() {
+    talk(
+        "
+        plan  s: task  f: fork j apart  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 3
+        approved
+        -> clock admitted           s#1 to coder
+        -> agent reported s#1       s#1 to harness
+        -> harness found s#1 exit 0  s#1 passed; s settled passed; f#1 to part
+        -> harness found f#1 forked  f forked at base; a#1 to coder; b#1 to coder
+        -> human pauses             a#1 taken back from agent; b#1 taken back from agent; paused
+        -> human resumes from s     queued
+        -> clock admitted           goes on; s#2 to coder
+        -> agent reported s#2       s#2 to harness
+        -> harness found s#2 exit 0  s#2 passed; s settled passed; f#2 to part
+        -> human pauses             f#2 taken back from branches; paused
+        -> human revises f=a,b,n    queued
+        -> clock admitted           goes on; f#3 to part
+        -> harness found f#3 forked  f forked at base; a#2 to coder; b#2 to coder; n#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn branches_that_an_outer_join_needs_no_more_stay_taken_back() {
+    const OUTER_JOIN_WENT_ON: &str = "
+        plan  f: fork j  g: fork k  x: task  y: task  k: join  b: task  j: join any  c: task  f -always-> g  f -always-> b  g -always-> x  g -always-> y  x -on_success-> k  y -on_success-> k  k -on_success-> j  b -on_success-> j  parallel 4
+        approved
+        -> clock admitted           x#1 to coder; y#1 to coder; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; j joined 1 met, 0 failed; j settled passed; x#1 taken back from agent; y#1 taken back from agent; c#1 to coder
+        -> human pauses             c#1 taken back from agent; paused";
+    talk(&format!(
+        "{OUTER_JOIN_WENT_ON}
+        -> human revises g=x,y,n    refused: the revision adds step `n` where the run has passed, so nothing would begin it: have it follow a step that has not passed
+        -> human revises g=y,x      queued
+        -> clock admitted           goes on; c#2 to coder
+        "
+    ));
+}

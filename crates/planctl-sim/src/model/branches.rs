@@ -330,7 +330,8 @@ impl Model {
         let mut seen = self.reached(join, &but, false);
         let is_end = |id: &NodeId| matches!(self.kind(id), NodeKind::Exit { success: true });
         if seen.iter().any(is_end) {
-            for retry in self.graph.goals().iter().filter_map(|goal| goal.retry.clone()) {
+            let retries = self.graph.goals().iter().filter_map(|goal| goal.retry.clone());
+            for retry in retries.filter(|retry| !but.contains(retry)) {
                 seen.extend(self.reached(&retry, &but, false));
                 seen.insert(retry);
             }
@@ -413,7 +414,7 @@ impl Model {
 
     /// All nodes that ways lead to from one, which is not among them unless a way leads back; some are never passed. Ways over
     /// which the run begins anew are among them, or are not.
-    fn reached(&self, from: &NodeId, but: &[NodeId], begins_anew: bool) -> BTreeSet<NodeId> {
+    pub(super) fn reached(&self, from: &NodeId, but: &[NodeId], begins_anew: bool) -> BTreeSet<NodeId> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
         if but.contains(from) && !matches!(self.kind(from), NodeKind::Fork(_)) {
             return seen;

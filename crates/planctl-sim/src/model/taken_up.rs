@@ -121,9 +121,21 @@ impl Model {
         if is_undone {
             self.put(join, NodePosition::Nowhere);
         }
-        if !is_stop && self.goes_on_alone(join) {
+        if !is_stop && self.goes_on_alone(join) && self.still_waits(join) {
             self.stopped_at.push(join.clone());
         }
+    }
+
+    /// Says whether branches that a fork began are still wanted: no join around them is over, and none of the places at which the run
+    /// stopped leads to the fork again, but through its own join.
+    fn still_waits(&self, join: &NodeId) -> bool {
+        let Some(fork) = self.fork_of(join) else { return true };
+        let is_over = self.around(&fork).iter().any(|(_, outer, _)| self.is_met(outer));
+        let leads_there = |stop: &NodeId| {
+            *stop == fork || self.reached(stop, std::slice::from_ref(join), false).contains(&fork)
+        };
+        let known = |stop: &&NodeId| self.graph.node(stop).is_some();
+        !is_over && !self.stopped_at.iter().filter(known).any(leads_there)
     }
 
     fn renumber(&mut self, join: &NodeId, numbers: &[Option<u16>]) {
@@ -210,7 +222,8 @@ impl Model {
         }
         for (id, fork) in self.forks() {
             let Some(join) = fork.join else { continue };
-            if !self.has_begun(&join) || !matches!(self.settled(&join), None | Some(Outcome::Failed)) {
+            let is_open = matches!(self.settled(&join), None | Some(Outcome::Failed));
+            if !self.has_begun(&join) || !is_open || !self.still_waits(&join) {
                 continue;
             }
             let come = self.come(&join);
@@ -232,13 +245,11 @@ impl Model {
                 }
             }
         }
+        places.extend(self.graph.goals().iter().filter_map(|goal| goal.retry.clone()));
         let mut ahead: BTreeSet<NodeId> = BTreeSet::new();
         while let Some(id) = places.pop() {
             if ahead.insert(id.clone()) {
                 places.extend(self.edges_of(&id).into_iter().map(|edge| edge.to));
-                if matches!(self.kind(&id), NodeKind::Exit { success: true }) {
-                    places.extend(self.graph.goals().iter().filter_map(|goal| goal.retry.clone()));
-                }
             }
         }
         let is_on_the_way = |edge: &&Edge| {
