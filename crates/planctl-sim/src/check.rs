@@ -177,9 +177,10 @@ fn counters_are_true(store: &Store) -> Result<(), String> {
         format!("settled steps are counted as {:?} and are {settled:?}", head.settled)
     })?;
     let mut attempts = 0;
-    // Branches that are forked or merged are numbered as well, and are nobody's attempt.
+    // Branches that are forked or merged are numbered as well, and are nobody's attempt, also where a revision takes them out.
     let is_attempt = |id: &NodeId| {
-        graph.node(id).is_none_or(|node| !matches!(node.kind, NodeKind::Fork(_) | NodeKind::Join(_)))
+        let mut known = store.plans.iter().filter_map(|plan| plan.graph.node(id));
+        !known.any(|node| matches!(node.kind, NodeKind::Fork(_) | NodeKind::Join(_)))
     };
     for (_, record) in store.whole.records().iter().filter(|(id, _)| is_attempt(id)) {
         attempts += usize::from(record.tally.attempt.number());
