@@ -125,7 +125,7 @@ fn restore_lost_places(transition: &mut Transition<'_>, join: &NodeId) -> Result
     Ok(is_any)
 }
 
-/// Returns the nodes of a branch that are met and lead to one that is not; the fork, where none is.
+/// Returns the nodes of a branch that are met and lead to one that is not; the fork, where none is, or it was entered more than once.
 fn last_met(
     transition: &Transition<'_>,
     members: &BTreeSet<NodeId>,
@@ -133,6 +133,10 @@ fn last_met(
 ) -> Result<BTreeSet<NodeId>, Refusal> {
     let graph = transition.graph;
     let mut last = BTreeSet::new();
+    // A step may have passed when the fork was entered before, and not since: the branch begins.
+    if transition.run.record(fork)?.tally.visits > 1 {
+        return Ok(BTreeSet::from([fork.clone()]));
+    }
     for node in members {
         let is_fork = matches!(graph.node(node).map(|node| &node.kind), Some(NodeKind::Fork(_)));
         if let Some(next) = graph.edge_for(node, Signal::Success)
