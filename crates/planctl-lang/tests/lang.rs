@@ -50,6 +50,8 @@ mod library;
 mod lowering;
 #[path = "lang/order.rs"]
 mod order;
+#[path = "lang/php_and_ruby.rs"]
+mod php_and_ruby;
 #[path = "lang/properties.rs"]
 mod properties;
 #[path = "lang/routing.rs"]

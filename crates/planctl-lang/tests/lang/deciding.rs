@@ -7,7 +7,7 @@ use planctl_glob::Glob;
 use planctl_lang::{Look, Unseen, deciding, named_files, reading_programs};
 
 /// A workspace with these files.
-struct Files(BTreeMap<&'static str, &'static str>);
+pub(super) struct Files(pub(super) BTreeMap<&'static str, &'static str>);
 
 impl Look for Files {
     fn read(&self, path: &str) -> Option<String> {

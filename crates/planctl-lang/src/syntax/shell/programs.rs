@@ -326,6 +326,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::ne
 /// `python3`.
 pub(super) fn program(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
+    let name = name.strip_suffix(".phar").unwrap_or(name);
     match name.split_once('.') {
         Some((stem, version))
             if (stem.starts_with("python") || stem.starts_with("pypy"))
@@ -391,6 +392,14 @@ impl Program {
         known.reads.iter().find(|reads| reads.fit(verb, &words[1..]))
     }
 
+    /// Reads the words behind a program's name, known or not.
+    pub(super) fn arguments<'a>(name: &str, rest: &'a [Word]) -> Arguments<'a> {
+        match Program::named(name) {
+            Some(known) => known.read(rest),
+            None => Arguments::read(rest, "", &[]),
+        }
+    }
+
     /// Reads the words behind its name.
     pub(super) fn read<'a>(&self, words: &'a [Word]) -> Arguments<'a> {
         Arguments::read(words, self.short, self.long)
@@ -425,10 +434,7 @@ pub(crate) fn calls(simple: &Simple) -> impl Iterator<Item = Call<'_>> {
 /// Returns a command's options and operands as its program reads them.
 pub(crate) fn arguments(words: &[Word]) -> Arguments<'_> {
     let Some((name, rest)) = words.split_first() else { return Arguments::default() };
-    match Program::named(name.text()) {
-        Some(known) => known.read(rest),
-        None => Arguments::read(rest, "", &[]),
-    }
+    Program::arguments(name.text(), rest)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod go_and_node;
 mod just;
 mod make;
 mod npm;
+mod php_and_ruby;
 mod python;
 mod scripts;
 mod settings;
@@ -54,10 +55,8 @@ impl Follower<'_> {
             "pytest" | "py.test" => self.pytest_run(rest, at),
             "coverage" if next == "run" => self.python(&rest[1..], at),
             "node" => self.node(rest, at),
-            "ruby" | "perl" | "php" | "lua" | "Rscript" | "tsx" | "ts-node"
-                if !has(&["-c", "-e", "-p", "-n", "-pe", "-ne", "-l"]) =>
-            {
-                self.script_of(rest, at);
+            "ruby" | "perl" | "php" | "lua" | "Rscript" | "tsx" | "ts-node" => {
+                self.interpreted(program, rest, at);
             }
             "npx" | "bunx" | "pnpx" => self.npx(rest, at),
             "npm" | "pnpm" | "yarn" | "bun" => self.npm(words, at),
@@ -65,7 +64,13 @@ impl Follower<'_> {
             "make" | "gmake" => self.make(rest, at),
             "just" => self.just(rest, at),
             "bats" | "prove" | "shellspec" | "busted" | "jest" | "vitest" | "mocha" | "ava" | "rspec"
-            | "phpunit" | "pest" | "tap" | "behave" | "cucumber" | "robot" => self.test_files(rest),
+            | "phpunit" | "pest" | "tap" | "behave" | "cucumber" | "robot" => {
+                self.test_files(rest);
+                if program == "rspec" {
+                    self.ruby_paths(rest, &["lib", "spec"]);
+                }
+            }
+            "rake" => self.rake(rest),
             "go" => self.go(rest),
             "cc" | "gcc" | "g++" | "c++" | "clang" | "clang++" => self.headers(rest),
             _ => {
@@ -104,7 +109,12 @@ impl Follower<'_> {
         for folder in values_of(rest, tool.folder) {
             self.change_folder(&folder);
         }
-        let files = values_of(rest, tool.file);
+        // A folder is named in the place of the file in it.
+        let (folders, files): (Vec<Word>, Vec<Word>) =
+            values_of(rest, tool.file).into_iter().partition(|file| self.is_folder(file.text()));
+        for folder in &folders {
+            self.change_folder(folder);
+        }
         for file in &files {
             self.run_file(file, at);
             self.within(file.text()).iter().for_each(|path| self.settings(path));
@@ -224,6 +234,11 @@ impl Follower<'_> {
                 }
             }
         }
+    }
+
+    pub(super) fn is_folder(&self, text: &str) -> bool {
+        let is_folder = |path: &str| self.look.read(path).is_none() && self.look.has(path) == Some(true);
+        self.within(text).is_some_and(|path| path.is_empty() || is_folder(&path))
     }
 
     /// Returns the folder of now as a path of the workspace, for patterns below it. A temporary folder is taken for a copy of the whole.

@@ -181,6 +181,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         does: &test_by(&["--filter", "--group"]),
         ..PLAIN
     },
+    Program { names: &["artisan"], reads: reads::ARTISAN, does: &[Does::on(&["test"], Tests)], ..PLAIN },
     Program { names: &["bats"], reads: reads::BATS, does: &test_by(&["-f", "--filter"]), ..PLAIN },
     Program { names: &["tap"], reads: reads::TAP, does: TEST, ..PLAIN },
     Program { names: &["karma", "wdio", "testcafe"], reads: reads::BROWSERS, does: TEST, ..PLAIN },

@@ -296,20 +296,36 @@ pub(super) const GRADLE: &[Reads] = &[Reads {
     ..READS
 }];
 
+pub(super) const RUBY: &[Reads] = &[Reads {
+    also: "the script, and in a folder of tests what is there already; what `-r` names; in the folders of `-I`, no new file takes \
+           precedence over Ruby's library or a runner's (`minitest/**`, `optparse.rb`)",
+    why: "what the script loads of elsewhere is the code under test",
+    ..READS
+}];
+
+pub(super) const PHP: &[Reads] = &[Reads {
+    also: "the script, and in a folder of tests what is there already; what `-c` names, and the files that it has PHP load first",
+    why: "what the script loads of elsewhere is the code under test",
+    ..READS
+}];
+
 pub(super) const RSPEC: &[Reads] = &[Reads {
     kept: &["spec/**"],
     fixed: &[".rspec", ".rspec-local"],
+    also: "what `-r` names; in `lib`, `spec` and the folders of `-I`, no new file takes precedence over Ruby's library or its own \
+           (`rspec/**`, `optparse.rb`)",
     why: "a new test is not counted as a change",
     ..READS
 }];
 
 pub(super) const PHPUNIT: &[Reads] = &[Reads {
-    kept: &["tests/**", "phpunit.xml.dist"],
-    fixed: &["phpunit.xml", "phpunit.dist.xml", "tests/Pest.php"],
+    kept: &["tests", "test", "tests/**", "test/**", "**/*Test.php"],
+    fixed: &["{phpunit.xml,phpunit.dist.xml,phpunit.xml.dist}", "tests/Pest.php"],
     file: &["-c", "--configuration"],
-    why: "a new test is not counted as a change",
+    why: "its configuration says which tests run, and names code that is loaded before them; a new test is not counted as a change",
     ..READS
 }];
+pub(super) const ARTISAN: &[Reads] = &[Reads { verbs: &["test"], ..PHPUNIT[0] }];
 
 const TARGETS: Reads =
     Reads { kept: &["its targets"], why: "a new test is not counted as a change", ..READS };
@@ -388,7 +404,11 @@ pub(super) const MESON: &[Reads] = &[Reads {
 
 pub(super) const RAKE: &[Reads] = &[Reads {
     kept: &["Rakefile", "test/**", "spec/**"],
-    fixed: &["{rakefile,Rakefile,rakefile.rb,Rakefile.rb}", "rakelib/*.rake", ".rspec"],
+    fixed: &["{rakefile,Rakefile,rakefile.rb,Rakefile.rb}", "rakelib/*.rake", ".rspec", ".rspec-local"],
+    folder: &["-C", "--directory"],
+    file: &["-f", "--rakefile"],
+    also: "the `.rake` files that its file names; in `lib`, `test` and `spec`, no new file takes precedence over Ruby's library or a runner's \
+           (`minitest/**`, `optparse.rb`)",
     ..TESTS
 }];
 
@@ -520,9 +540,10 @@ pub(super) const DART: &[Reads] = &[
 
 pub(super) const BUNDLE: &[Reads] = &[Reads {
     verbs: &["exec"],
-    kept: &["Gemfile", "gems.rb"],
-    fixed: &[".bundle/config"],
-    why: "a `Gemfile` is code that runs before the program, and says which program that is",
+    kept: &["Gemfile", "gems.rb", "*.gemspec"],
+    above: &["{Gemfile,gems.rb}", ".bundle/config"],
+    why: "a `Gemfile`, and the `.gemspec` that it names, is code that runs before the program, and says which program that is; a `gems.rb`, \
+          or one that is nearer, takes precedence",
     ..READS
 }];
 
@@ -535,7 +556,8 @@ pub(super) const COMPOSER: &[Reads] = &[
     Reads {
         kept: &["composer.json"],
         folder: &["-d", "--working-dir"],
-        also: "what the script in `composer.json` runs",
+        also: "what the script in `composer.json` runs, with the scripts that it names (`@unit`), and `vendor/bin` of its programs: a new \
+               `php`, `sh` or other program of the host there is a change",
         why: "which tests run stands there",
         ..READS
     },

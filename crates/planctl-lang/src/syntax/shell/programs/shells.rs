@@ -202,8 +202,19 @@ pub(super) const PROGRAMS: &[Program] = &[
         ..PLAIN
     },
     Program {
-        names: &["ruby", "php"],
-        reads: reads::CODE,
+        names: &["ruby"],
+        reads: reads::RUBY,
+        short: "CEIer",
+        long: &["encoding", "require"],
+        files: Files::Script,
+        does: &[Does::any(Checks)],
+        ..PLAIN
+    },
+    Program {
+        names: &["php"],
+        reads: reads::PHP,
+        short: "BEFRScdfrtz",
+        long: &["php-ini", "define"],
         files: Files::Script,
         does: &[Does::any(Checks)],
         ..PLAIN
@@ -211,6 +222,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["perl"],
         reads: reads::PERL,
+        short: "EIMemx",
         files: Files::Script,
         does: &[Does::any(Checks), Does::any(Idles).with(&["-n", "-p"])],
         ..PLAIN
@@ -218,12 +230,19 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: &["lua"],
         reads: reads::CODE,
+        short: "el",
         files: Files::Script,
         does: &[Does::any(AsksUnlessFed).alone()],
         ..PLAIN
     },
-    Program { names: &["Rscript"], reads: reads::CODE, files: Files::Script, ..PLAIN },
-    Program { names: &["tsx", "ts-node"], reads: reads::CODE, ..PLAIN },
+    Program { names: &["Rscript"], reads: reads::CODE, short: "e", files: Files::Script, ..PLAIN },
+    Program {
+        names: &["tsx", "ts-node"],
+        reads: reads::CODE,
+        short: "OPr",
+        long: &["project", "tsconfig"],
+        ..PLAIN
+    },
     Program { names: &["irb", "ghci"], does: &[Does::any(AsksUnlessFed).alone()], ..PLAIN },
     // Builtins.
     Program { names: &["true", ":"], does: &[Does::any(Succeeds), Does::any(Says)], ..PLAIN },

@@ -1,5 +1,7 @@
 //! npm and its kin: the scripts of `package.json`, and programs of `node_modules`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use super::super::following::{At, Follower};
@@ -69,24 +71,51 @@ impl Follower<'_> {
             Some((here, serde_json::from_str::<Json>(&text).ok()?))
         });
         if let Some((here, package)) = package {
-            let script = &package["scripts"][name];
-            let lines = script.as_array().map_or(std::slice::from_ref(script), Vec::as_slice);
-            lines
-                .iter()
-                .filter_map(Json::as_str)
-                .for_each(|line| self.follow_text(&here, line.trim_start_matches('@')));
+            self.composer_script(&here, &package["scripts"], name);
         }
         self.shell.folder = outside;
     }
 
+    /// Follows the lines of a script, and of those that they name: `@unit`.
+    fn composer_script(&mut self, here: &str, scripts: &Json, name: &str) {
+        let mut open = vec![name];
+        let mut seen = BTreeSet::new();
+        while let Some(name) = open.pop().filter(|name| seen.insert(*name)) {
+            let script = &scripts[name];
+            let lines = script.as_array().map_or(std::slice::from_ref(script), Vec::as_slice);
+            for line in lines.iter().filter_map(Json::as_str) {
+                let command = line.trim_start_matches('@');
+                let first = command.split_whitespace().next().unwrap_or_default();
+                if line.starts_with('@') && !scripts[first].is_null() {
+                    open.push(first);
+                    continue;
+                }
+                self.follow_text(here, command);
+                // It runs the commands, with the folder of packages' programs first on the path.
+                let programs = match read(command) {
+                    Reading::Read(read) => commands(&read).into_iter().map(|started| started.name).collect(),
+                    Reading::Refused { .. } | Reading::TooDeep => Vec::new(),
+                };
+                for program in programs.iter().map(String::as_str).chain(["sh"]) {
+                    self.program_of_packages(&joined(here, "vendor/bin"), program);
+                }
+            }
+        }
+    }
+
     fn node_program(&mut self, name: &str) {
         let Some(here) = self.folder_here() else { return };
+        for folder in upward(&here) {
+            self.program_of_packages(&joined(folder, "node_modules/.bin"), name);
+        }
+    }
+
+    /// Protects a program that a package brings; a new one goes before that of the host.
+    fn program_of_packages(&mut self, folder: &str, name: &str) {
         let is_of_the_host = OF_THE_HOST.contains(&name) || is_shell(name) || is_python(name);
         if !name.contains('/') {
-            for folder in upward(&here) {
-                let program = joined(folder, &format!("node_modules/.bin/{name}"));
-                if is_of_the_host { self.fix(program) } else { self.keep(program) }
-            }
+            let program = joined(folder, name);
+            if is_of_the_host { self.fix(program) } else { self.keep(program) }
         }
     }
 

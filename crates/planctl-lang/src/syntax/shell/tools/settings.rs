@@ -12,9 +12,9 @@ const FILES_MAX: usize = 20;
 /// Endings that may be left out of a name.
 const ENDINGS: [&str; 7] = ["", ".json", ".js", ".mjs", ".cjs", ".ts", ".rb"];
 /// The words before the name of another file.
-const WORDS: [&str; 5] = ["extends", "extend", "from", "import", "require"];
+const WORDS: [&str; 6] = ["extends", "extend", "from", "import", "require", "eval_gemfile"];
 /// Keys whose values name code that a tool loads besides the tests.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 24] = [
     "setupFiles",
     "setupFilesAfterEnv",
     "globalSetup",
@@ -37,7 +37,11 @@ const KEYS: [&str; 22] = [
     "bootstrap",
     "require_once",
     "customRules",
+    "errorBaseline",
+    "ref",
 ];
+/// The same of settings that write names without quotes.
+const BARE_KEYS: [&str; 5] = ["inherit_from", "includes", "require", "auto_prepend_file", "auto_append_file"];
 /// Folders of packages that somebody else wrote.
 const PACKAGES: [&str; 2] = ["node_modules", "vendor"];
 /// Keys of cargo's own configuration: other files of it, and programs that it starts in place of its own.
@@ -68,10 +72,13 @@ impl Follower<'_> {
                 false => &[],
             };
             let loaded = KEYS.iter().chain(loads).flat_map(|key| values_of_key(&text, key));
-            for name in named_settings(&text).into_iter().chain(loaded).chain(required(&text)) {
+            let bare = BARE_KEYS.iter().flat_map(|key| bare_values_of_key(&text, key));
+            for name in named_settings(&text).into_iter().chain(loaded).chain(bare).chain(required(&text)) {
                 let name = ROOTS.iter().find_map(|root| name.strip_prefix(root)).unwrap_or(name);
                 let above = is_of_cargo.then(|| parent(parent(&path)));
-                let places = [parent(&path)].into_iter().chain(above);
+                // Those of PHP name files from the folder that it works in.
+                let of_php = path.ends_with(".ini").then_some("");
+                let places = [parent(&path)].into_iter().chain(above).chain(of_php);
                 let places: Vec<String> = places.map(|folder| normalise(&joined(folder, name))).collect();
                 let is_package = |path: &String| path.split('/').any(|part| PACKAGES.contains(&part));
                 let is_there = |path: &String| !is_package(path) && self.look.read(path).is_some();
@@ -129,6 +136,25 @@ pub(super) fn values_of_key<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
         Some(&rest[..end.unwrap_or(rest.len())])
     };
     places.filter_map(value).flat_map(|value| value.split(['"', '\'', '`']).skip(1).step_by(2)).collect()
+}
+
+// `inherit_from: .todo.yml`, `auto_prepend_file = a.php`, `includes: [a.neon, b.neon]`, and a list in the lines below.
+fn bare_values_of_key<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
+    let mut lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim()).peekable();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        let value = line.strip_prefix(key).and_then(|rest| rest.trim_start().strip_prefix([':', '=']));
+        let Some(value) = value else { continue };
+        found.extend(value.trim().trim_matches(['[', ']']).split(','));
+        while let Some(item) = lines.next_if(|line| line.starts_with("- ")) {
+            found.push(&item[2..]);
+        }
+    }
+    found
+        .into_iter()
+        .map(|name| name.trim().trim_matches(['"', '\'']))
+        .filter(|name| !name.is_empty())
+        .collect()
 }
 
 // `--require ./a.rb` in `.rspec`, `-r a` in a line of its own.
