@@ -296,19 +296,6 @@ pub(super) const GRADLE: &[Reads] = &[Reads {
     ..READS
 }];
 
-pub(super) const RUBY: &[Reads] = &[Reads {
-    also: "the script, and in a folder of tests what is there already; what `-r` names; in the folders of `-I`, no new file takes \
-           precedence over Ruby's library or a runner's (`minitest/**`, `optparse.rb`)",
-    why: "what the script loads of elsewhere is the code under test",
-    ..READS
-}];
-
-pub(super) const PHP: &[Reads] = &[Reads {
-    also: "the script, and in a folder of tests what is there already; what `-c` names, and the files that it has PHP load first",
-    why: "what the script loads of elsewhere is the code under test",
-    ..READS
-}];
-
 pub(super) const RSPEC: &[Reads] = &[Reads {
     kept: &["spec/**"],
     fixed: &[".rspec", ".rspec-local"],

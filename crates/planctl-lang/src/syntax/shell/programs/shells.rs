@@ -203,7 +203,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["ruby"],
-        reads: reads::RUBY,
+        reads: reads::sources::RUBY,
         short: "CEIer",
         long: &["encoding", "require"],
         files: Files::Script,
@@ -212,7 +212,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["php"],
-        reads: reads::PHP,
+        reads: reads::sources::PHP,
         short: "BEFRScdfrtz",
         long: &["php-ini", "define"],
         files: Files::Script,

@@ -153,3 +153,17 @@ pub(crate) const REEK: &[Reads] = &[nearest(&[".reek.yml"])];
 pub(crate) const STANDARD_RB: &[Reads] = &[strictness(&[".standard.yml"])];
 pub(crate) const CREDO: Reads = strictness(&["{.credo.exs,config/.credo.exs}"]);
 pub(crate) const DART_ANALYZER: Reads = nearest(&["analysis_options.yaml"]);
+
+// Languages whose scripts a contract runs.
+pub(crate) const RUBY: &[Reads] = &[Reads {
+    also: "the script, and in a folder of tests what is there already; what `-r` names; in the folders of `-I`, no new file takes \
+           precedence over Ruby's library or a runner's (`minitest/**`, `optparse.rb`)",
+    why: "what the script loads of elsewhere is the code under test",
+    ..READS
+}];
+
+pub(crate) const PHP: &[Reads] = &[Reads {
+    also: "the script, and in a folder of tests what is there already; what `-c` names, and the files that it has PHP load first",
+    why: "what the script loads of elsewhere is the code under test",
+    ..READS
+}];
