@@ -196,7 +196,7 @@ impl Model {
                     let is_fork = matches!(self.kind(node), NodeKind::Fork(_));
                     !is_fork && self.is_met(node) && next.is_some_and(|edge| !self.is_met(&edge.to))
                 };
-                // What is met of a branch may be so from an earlier round.
+                // Nodes of a branch may be met from an earlier round.
                 let is_first_round = self.visits(&fork) < 2;
                 let known = members.into_iter().filter(|_| is_first_round);
                 let mut places: BTreeSet<NodeId> = known.filter(leads_on).collect();

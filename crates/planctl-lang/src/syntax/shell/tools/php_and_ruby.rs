@@ -93,10 +93,9 @@ impl Follower<'_> {
                 !has("") && !has(".rb")
             };
             let runners: Vec<&str> = RUNNERS.into_iter().filter(is_new).collect();
-            let names: Vec<&str> =
-                LIBRARY.into_iter().filter(is_new).chain(runners.iter().copied()).collect();
-            self.fix(joined(folder, &format!("{{{}}}.rb", names.join(","))));
-            self.fix(joined(folder, &format!("{{{}}}/**", runners.join(","))));
+            let files = LIBRARY.into_iter().filter(is_new).chain(runners.iter().copied());
+            files.for_each(|name| self.fix(joined(folder, &format!("{name}.rb"))));
+            runners.iter().for_each(|name| self.fix(joined(folder, &format!("{name}/**"))));
         }
         for word in read.values("r", "require") {
             let named = word.text().strip_prefix("-r").unwrap_or(word.text());
