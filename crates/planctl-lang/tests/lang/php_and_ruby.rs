@@ -64,6 +64,13 @@ fn a_script_is_found_behind_the_options_of_its_interpreter_and_their_values() {
             ("php -c ci/php.ini tests/run.php", &["tests/run.php", "ci/php.ini", "ci/first.php"], &[], &[]),
             ("php -c ci tests/run.php", &["tests/run.php", "ci/first.php"], &["ci/php-cli.ini"], &[]),
             (
+                "php --php-ini=ci/php.ini tests/run.php",
+                &["tests/run.php", "ci/php.ini", "ci/first.php"],
+                &[],
+                &[],
+            ),
+            ("php --define=auto_prepend_file=ci/first.php tests/run.php", &["ci/first.php"], &[], &[]),
+            (
                 "php -dauto_prepend_file=ci/first.php bin/check.php",
                 &["ci/first.php"],
                 &[],

@@ -77,4 +77,19 @@ impl<'a> Arguments<'a> {
             .filter(move |(option, _)| *option == letter || *option == name)
             .map(|(_, word)| *word)
     }
+
+    /// Returns the texts of the values of an option, also of those that are joined to it: `-Ilib`, `--require=a`.
+    pub(crate) fn value_texts<'n>(
+        &'n self,
+        letter: &'n str,
+        name: &'n str,
+    ) -> impl Iterator<Item = (&'a str, &'a Word)> + 'n {
+        self.values(letter, name).map(move |word| {
+            let joined = match word.text().strip_prefix("--") {
+                Some(long) => long.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')),
+                None => word.text().strip_prefix('-').and_then(|short| short.strip_prefix(letter)),
+            };
+            (joined.unwrap_or(word.text()), word)
+        })
+    }
 }

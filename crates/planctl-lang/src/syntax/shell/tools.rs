@@ -196,13 +196,8 @@ impl Follower<'_> {
         for (name, folder) in
             tool.above.iter().flat_map(|name| upward(&folder).map(move |folder| (name, folder)))
         {
-            let path = joined(folder, name);
-            if name.starts_with(".cargo/") {
-                self.settings_of_cargo(&path)
-            } else {
-                self.settings(&path)
-            }
-            self.fix(path);
+            self.fix(joined(folder, name));
+            self.settings(&joined(folder, name));
         }
     }
 

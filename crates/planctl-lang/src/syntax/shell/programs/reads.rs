@@ -215,7 +215,8 @@ pub(super) const CARGO: &[Reads] = &[
         kept: &["Cargo.toml", "**/Cargo.toml", "**/build.rs", "tests/**", "**/tests/**"],
         fixed: &["**/build.rs", "{tarpaulin,.tarpaulin}.toml"],
         file: &["--manifest-path"],
-        also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`; what `[[test]]` and `build` of its manifest name; what its configuration includes, and the programs in it",
+        also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`; what `[[test]]` and `build` of its \
+               manifest name; what its configuration includes, and the programs in it",
         why: "`Cargo.toml` can leave a test out; `Cargo.lock` is written by cargo itself; tests within `src` are the work",
         ..CARGO_READS
     },

@@ -59,8 +59,7 @@ impl Follower<'_> {
 
     // `-c FILE`, `-c FOLDER`, `-d auto_prepend_file=a.php`
     fn settings_of_php(&mut self, read: &Arguments<'_>, at: At) {
-        for word in read.values("c", "php-ini") {
-            let named = word.text().strip_prefix("-c").unwrap_or(word.text());
+        for (named, word) in read.value_texts("c", "php-ini") {
             let Some(path) = self.within(named) else { continue };
             if self.is_folder(named) {
                 self.fix(joined(&path, "{php,php-cli}.ini"));
@@ -70,8 +69,8 @@ impl Follower<'_> {
                 self.settings(&path);
             }
         }
-        for word in read.values("d", "define") {
-            let named = word.text().split_once('=').and_then(|(_, value)| self.within(value));
+        for (setting, _) in read.value_texts("d", "define") {
+            let named = setting.split_once('=').and_then(|(_, value)| self.within(value));
             if let Some(path) = named.filter(|path| self.look.read(path).is_some()) {
                 self.keep(escape_glob(&path));
             }
@@ -82,9 +81,8 @@ impl Follower<'_> {
     /// that it is to load.
     pub(super) fn ruby_paths(&mut self, rest: &[Word], own: &[&str]) {
         let read = Program::arguments("ruby", rest);
-        let given = read.values("I", "I").map(|word| word.text().strip_prefix("-I").unwrap_or(word.text()));
-        let given: Vec<&str> =
-            given.flat_map(|folders| folders.split(':')).chain(own.iter().copied()).collect();
+        let given = read.value_texts("I", "I").flat_map(|(folders, _)| folders.split(':'));
+        let given: Vec<&str> = given.chain(own.iter().copied()).collect();
         let folders: Vec<String> = given.iter().filter_map(|folder| self.within(folder)).collect();
         for folder in &folders {
             // Where the project is such a library, its files are the work.
@@ -97,8 +95,7 @@ impl Follower<'_> {
             files.for_each(|name| self.fix(joined(folder, &format!("{name}.rb"))));
             runners.iter().for_each(|name| self.fix(joined(folder, &format!("{name}/**"))));
         }
-        for word in read.values("r", "require") {
-            let named = word.text().strip_prefix("-r").unwrap_or(word.text());
+        for (named, _) in read.value_texts("r", "require") {
             let here = self.within(named).into_iter();
             let places = here.chain(folders.iter().map(|folder| normalise(&joined(folder, named))));
             let files = places.flat_map(|place| [format!("{place}.rb"), place]);

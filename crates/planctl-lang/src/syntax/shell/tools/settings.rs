@@ -53,7 +53,7 @@ const ROOTS: [&str; 2] = ["<rootDir>/", "{projectRoot}/"];
 impl Follower<'_> {
     /// Protects the files that settings extend, or import, and those that these do.
     pub(super) fn settings(&mut self, names: &str) {
-        self.settings_of(names, false);
+        self.settings_of(names, names.contains(".cargo/config"));
     }
 
     /// Protects what configuration of cargo includes and runs: it names files from its own folder, programs from the one above.
