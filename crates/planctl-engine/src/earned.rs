@@ -332,9 +332,9 @@ fn is_of_branch(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
 /// Says whether a node is of a branch of a fork that itself lies on a branch of a join.
 fn is_forked_within(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
     let members = graph.members_of(join);
-    let is_fork = |id: &&NodeId| matches!(graph.node(id).map(|node| &node.kind), Some(NodeKind::Fork(_)));
+    let forks = members.iter().filter(|id| graph.is_fork(id));
     members.contains(node)
-        && members.iter().filter(is_fork).flat_map(|fork| graph.edges_from(fork)).any(|edge| {
+        && forks.flat_map(|fork| graph.edges_from(fork)).any(|edge| {
             let branch = graph.branch_from(&edge.to, |id| id == join);
             branch.contains(node)
         })

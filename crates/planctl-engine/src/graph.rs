@@ -274,6 +274,11 @@ impl Graph {
         self.node(id).and_then(|node| node.ask_deadline).or(self.parts.limits.ask_deadline)
     }
 
+    /// Says whether a node begins branches.
+    pub fn is_fork(&self, id: &NodeId) -> bool {
+        matches!(self.node(id).map(|node| &node.kind), Some(NodeKind::Fork(_)))
+    }
+
     /// Returns the task of this name, where it is one.
     pub fn task(&self, id: &NodeId) -> Option<&Task> {
         self.node(id)?.task()

@@ -22,7 +22,8 @@ use planctl_api::wire::calls::{Approving, StandingView};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, digest_of_approved, with_worker};
 use planctl_engine::{
-    Answer, AskKind, Budget, Decision, Digest, End, Graph, NodeId, Refusal, RunStatus, changed_nodes,
+    Answer, AskKind, Budget, Decision, Digest, End, Event, Graph, HumanEvent, NodeId, Refusal, RunStatus,
+    changed_nodes,
 };
 use planctl_harness::Baseline;
 use planctl_lang::Source;
@@ -464,6 +465,8 @@ impl Services {
         Ok(asks.into_iter().find(|ask| ask.ask.kind == AskKind::Plan))
     }
 
+    /// Refuses another text for a run before anything is written of its approval: one that changes settled steps, and of a run that is
+    /// paused also one with which it could not go on.
     async fn refuse_unless_revisable(
         &self,
         run: &RunRow,
@@ -471,14 +474,23 @@ impl Services {
         checked: &Checked,
     ) -> Result<(), ServiceError> {
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
-        match self.settled_and_changed(run, &new.graph).await?.first() {
-            Some(node) => Err(ServiceError::Conflict {
+        if let Some(node) = self.settled_and_changed(run, &new.graph).await?.first() {
+            return Err(ServiceError::Conflict {
                 what: format!(
                     "go on with this revision: it changes step {node}, which is settled in {}",
                     run.name
                 ),
                 next: Next::KeepStep { step: node.to_string(), run: run.name.clone() },
-            }),
+            });
+        }
+        if run.head.status != RunStatus::Paused {
+            return Ok(());
+        }
+        let old = self.store.graph_of(run).await?;
+        let decision = Decision::revise(checked.verification.digest.clone(), &old, &new.graph, None);
+        let event = Event::Human(HumanEvent { by: self.caller.actor.clone(), note: None, decision });
+        match self.store.refusal_of(run.id, &event).await? {
+            Some(refusal) => Err(StoreError::Refused(refusal).into()),
             None => Ok(()),
         }
     }

@@ -88,6 +88,25 @@ struct Call<'a> {
     snapshot: Option<Box<RunSnapshot>>,
 }
 
+impl<'a> Call<'a> {
+    fn new(run: RunId, event: &'a Event, proof: &'a Proof, next_claim: Option<&'a NextClaim>) -> Call<'a> {
+        Call {
+            run,
+            event,
+            proof,
+            next_claim,
+            command: crate::random::uuid(),
+            token: Token::generate(),
+            scope: Scope::Nodes(std::collections::BTreeSet::new()),
+            trusts_snapshot: matches!(proof, Proof::Lease { .. }),
+            is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
+            is_written_alone: false,
+            serves_waiting: true,
+            snapshot: None,
+        }
+    }
+}
+
 /// A transition that is decided and about to be written.
 struct Decided {
     before: read::Loaded,
@@ -154,20 +173,7 @@ impl Store {
         next_claim: Option<&NextClaim>,
     ) -> Result<Applied, StoreError> {
         proof.check(event)?;
-        let mut call = Call {
-            run,
-            event,
-            proof,
-            next_claim,
-            command: crate::random::uuid(),
-            token: Token::generate(),
-            scope: Scope::Nodes(std::collections::BTreeSet::new()),
-            trusts_snapshot: matches!(proof, Proof::Lease { .. }),
-            is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
-            is_written_alone: false,
-            serves_waiting: true,
-            snapshot: None,
-        };
+        let mut call = Call::new(run, event, proof, next_claim);
         let mut retries = RetryPolicy::new(self.settings());
         let mut races = 0;
         let mut turn = None;
@@ -203,6 +209,29 @@ impl Store {
                 ApplyError::Answered(applied) => return Ok(*applied),
                 ApplyError::Final(error) => return Err(error.in_run(run)),
             }
+        }
+    }
+
+    /// Returns the refusal that a person's decision about a run would meet now, and writes nothing. What happens before the decision is
+    /// made may still have it refused, or allowed.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the run.
+    pub async fn refusal_of(&self, run: RunId, event: &Event) -> Result<Option<Refusal>, StoreError> {
+        let proof = Proof::Person { key: None };
+        let mut call = Call { is_attended: true, ..Call::new(run, event, &proof, None) };
+        match self.decide(&mut call).await {
+            Err(ApplyError::Final(StoreError::Refused(refusal))) => Ok(Some(refusal)),
+            Err(ApplyError::Final(error)) => Err(error.in_run(run)),
+            Err(ApplyError::Outage(error, _)) => Err(error.into()),
+            Ok(_)
+            | Err(
+                ApplyError::Race
+                | ApplyError::Unsure(_)
+                | ApplyError::Unattended(_)
+                | ApplyError::Answered(_),
+            ) => Ok(None),
         }
     }
 

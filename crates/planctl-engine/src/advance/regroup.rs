@@ -138,9 +138,8 @@ fn last_met(
         return Ok(BTreeSet::from([fork.clone()]));
     }
     for node in members {
-        let is_fork = matches!(graph.node(node).map(|node| &node.kind), Some(NodeKind::Fork(_)));
         if let Some(next) = graph.edge_for(node, Signal::Success)
-            && !is_fork
+            && !graph.is_fork(node)
             && transition.is_met(node)?
             && !transition.is_met(&next.to)?
         {
@@ -168,8 +167,8 @@ pub(super) fn refuse_what_nothing_begins(
     let ahead = reached(graph, places.into_iter().chain(again).collect(), |_| true);
     for node in added.iter().filter(|node| !ahead.contains(*node)) {
         for edge in graph.edges().iter().filter(|edge| edge.to == *node) {
-            let is_fork = matches!(graph.node(&edge.from).map(|from| &from.kind), Some(NodeKind::Fork(_)));
-            let is_on_the_way = is_fork || graph.edge_for(&edge.from, Signal::Success) == Some(edge);
+            let is_on_the_way =
+                graph.is_fork(&edge.from) || graph.edge_for(&edge.from, Signal::Success) == Some(edge);
             if is_on_the_way && transition.is_met(&edge.from)? {
                 return Err(Refusal::NeverBegun(first_step(graph, node, &ahead)));
             }

@@ -275,8 +275,11 @@ fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     };
     let mut begun = 0;
     for fact in facts(store) {
-        // A run that is taken up may go on at the fork itself, which it enters no second time.
-        if begins_anew(fact, id) || matches!(fact, Fact::PlanActivated { .. }) {
+        // A run that is taken up may go on at the fork itself, which it enters no second time. So it may where a person has done
+        // again what led to a question of the plan.
+        let is_retry = matches!(fact, Fact::AskAnswered { node, answer, .. }
+            if answer == "retry" && is_escalation(graph, node));
+        if begins_anew(fact, id) || is_retry || matches!(fact, Fact::PlanActivated { .. }) {
             begun = 0;
         }
         begun += usize::from(matches!(fact, Fact::EdgeFollowed { from, .. } if from == id));
@@ -287,6 +290,10 @@ fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     ensure(is_over || begun <= came + usize::from(*max), || {
         format!("{id} has begun {begun} branches, of which {came} came, and may have {max} under way")
     })
+}
+
+fn is_escalation(graph: &Graph, id: &NodeId) -> bool {
+    matches!(graph.node(id).map(|node| &node.kind), Some(NodeKind::Escalate { .. }))
 }
 
 /// A checkpoint that is entered over a failing way restores what it recorded. A way that comes while it is under way enters

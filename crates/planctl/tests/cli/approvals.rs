@@ -311,6 +311,26 @@ fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
 }
 
 #[test]
+fn a_text_with_which_a_paused_run_could_not_go_on_is_refused_before_anything_is_approved() {
+    let fixture = Fixture::new();
+    let steps = [("One", "test -e done-1", "escalate"), ("Two", "test -e impossible", "escalate")];
+    fixture.write("p.md", &plan("Revise", "5 minutes", &steps).replace("### 2.", "### 3."));
+    assert_eq!(fixture.run("touch done-$PLANCTL_STEP").code, 3);
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
+
+    let added = plan("Added", "5 minutes", &[("Late", "test -e done-2", "escalate")]);
+    let (_, late) = added.split_once("### 1.").unwrap();
+    let revised = fixture.read("p.md").replace("### 3.", &format!("### 2.{late}\n### 3."));
+    fixture.write("p.md", &revised);
+    let said = fixture.planctl(&["plan", "approve", "p.md"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("nothing would begin it"), "{said:?}");
+    assert!(!fixture.read("p.md").contains("status: approved"), "{}", fixture.read("p.md"));
+    assert_eq!(fixture.json(&["plan", "show", "p.md", "--json"])["approved"], serde_json::Value::Null);
+    assert_eq!(fixture.status()["state"], "paused");
+}
+
+#[test]
 fn a_run_to_be_revised_goes_on_as_it_was_when_it_is_resumed() {
     let fixture = Fixture::new();
     let ask = stuck(&fixture);
