@@ -212,8 +212,8 @@ impl Store {
         }
     }
 
-    /// Returns the refusal that a person's decision about a run would meet now, and writes nothing. What happens before the decision is
-    /// made may still have it refused, or allowed.
+    /// Returns the refusal that a person's decision about a run would meet now, and writes nothing. The decision itself may still be
+    /// refused or allowed by events before it.
     ///
     /// # Errors
     ///

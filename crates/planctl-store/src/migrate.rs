@@ -45,6 +45,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (42, "prune", include_str!("../../../migrations/0042_prune.sql")),
     (43, "spent", include_str!("../../../migrations/0043_spent.sql")),
     (44, "waiting", include_str!("../../../migrations/0044_waiting.sql")),
+    (45, "analyze", include_str!("../../../migrations/0045_analyze.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

@@ -114,12 +114,33 @@ pub(crate) const SUB_PLAN_OF: &str = runs_where!("c.item = $1");
 pub(crate) const SUB_PLANS_OPEN: &str = runs_where!("c.parent = $1 and r.ended_at is null order by r.id");
 pub(crate) const OPEN_COUNTS: &str = "select (select count(*) from runs where ended_at is null) as runs, \
      (select count(*) from asks where closed_at is null) as asks";
-pub(crate) const RECORDS: &str = "select run, array_agg(node) as names, array_agg(record::text) as records from nodes \
-     where run = any($1) and ($2 or state not in ('passed', 'skipped', 'waived', 'warned')) group by run";
-pub(crate) const ITEMS: &str = "select i.id, i.run, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
-     i.generation, a.number, i.instance, i.lease_until, i.created_at, case when i.state = 'leased' \
-     then i.hard_deadline - i.span_micros * interval '1 microsecond' end as claimed_at from items i left join asks a on a.item = i.id \
-     where i.run = any($1) and i.state <> 'withdrawn' order by i.created_at, i.id";
+macro_rules! records_where {
+    ($which:literal) => {
+        concat!(
+            "select run, array_agg(node) as names, array_agg(record::text) as records from nodes where ",
+            $which,
+            " group by run"
+        )
+    };
+}
+/// Of one run by equality: an array has the server plan anew each time, since it is the only one whose length it knows.
+pub(crate) const RECORDS: &str = records_where!("run = $1");
+pub(crate) const RECORDS_OF_SOME: &str =
+    records_where!("run = any($1) and ($2 or state not in ('passed', 'skipped', 'waived', 'warned'))");
+macro_rules! items_where {
+    ($which:literal) => {
+        concat!(
+            "select i.id, i.run, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, ",
+            "i.generation, a.number, i.instance, i.lease_until, i.created_at, case when i.state = 'leased' ",
+            "then i.hard_deadline - i.span_micros * interval '1 microsecond' end as claimed_at ",
+            "from items i left join asks a on a.item = i.id where ",
+            $which,
+            " and i.state <> 'withdrawn' order by i.created_at, i.id"
+        )
+    };
+}
+pub(crate) const ITEMS: &str = items_where!("i.run = $1");
+pub(crate) const ITEMS_OF_SOME: &str = items_where!("i.run = any($1)");
 pub(crate) const REFUSALS: &str = "select item, generation, name, reason, body::text as body, at from (select * from refusals where run = $1 \
      order by id desc limit 100) newest order by id";
 
@@ -406,8 +427,11 @@ impl Store {
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn run_view(&self, run: RunId) -> Result<RunView, StoreError> {
         let row = self.run(run).await?;
-        let view = self.run_views(vec![row], Records::All).await?.pop();
-        view.ok_or_else(|| StoreError::not_found(format!("run {run}")))?.map_err(|unread| unread.error)
+        let id = stored_run(run);
+        let items = repeated!(self, connection => sqlx::query(ITEMS).bind(id).fetch_all(&mut *connection))?;
+        let nodes =
+            repeated!(self, connection => sqlx::query(RECORDS).bind(id).fetch_optional(&mut *connection))?;
+        view_of(row, &items, nodes.as_ref())
     }
 
     /// Returns runs with the records of their nodes and the items that are out, each by itself and in the order given. It
@@ -428,9 +452,8 @@ impl Store {
         let wanted: Vec<Uuid> = wanted.collect();
         let (mut items, mut nodes) = (Vec::new(), Vec::new());
         if !wanted.is_empty() {
-            items =
-                repeated!(self, connection => sqlx::query(ITEMS).bind(&wanted).fetch_all(&mut *connection))?;
-            nodes = repeated!(self, connection => sqlx::query(RECORDS).bind(&wanted).bind(is_all).fetch_all(&mut *connection))?;
+            items = repeated!(self, connection => sqlx::query(ITEMS_OF_SOME).bind(&wanted).fetch_all(&mut *connection))?;
+            nodes = repeated!(self, connection => sqlx::query(RECORDS_OF_SOME).bind(&wanted).bind(is_all).fetch_all(&mut *connection))?;
         }
         let (mut items, mut nodes) = (group_by_run(items)?, group_by_run(nodes)?);
         let views = runs.into_iter().map(|run| {
