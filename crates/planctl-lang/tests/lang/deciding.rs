@@ -22,6 +22,11 @@ impl Look for Files {
     fn inside(&self, absolute: &str) -> Option<String> {
         absolute.strip_prefix("/work/shop/").map(str::to_owned)
     }
+
+    fn matching(&self, pattern: &str) -> Vec<String> {
+        let Ok(glob) = Glob::parse(pattern) else { return Vec::new() };
+        self.0.keys().filter(|path| glob.matches(path)).map(|path| (*path).to_owned()).collect()
+    }
 }
 
 fn decided(script: &str, look: &dyn Look) -> Vec<String> {
@@ -302,13 +307,52 @@ fn tests_of_cargo_decide_also_where_only_their_manifest_names_them() {
              [workspace]\nmembers = [\n    \"shop\",\n    \"more/*\",\n]\n",
         ),
         ("shop/Cargo.toml", "# of the shop\n[[bench]]\npath = '../speed/shop.rs'\n"),
+        ("more/mail/Cargo.toml", "[[test]]\nname = \"sent\"\npath = \"sent.rs\"\n"),
     ]));
     for script in ["cargo test", "cargo nextest run", "cargo test --manifest-path Cargo.toml"] {
         let found = decided(script, &workspace);
-        for path in ["make/build.rs", "checks/total.rs", "speed/shop.rs"] {
+        for path in ["make/build.rs", "checks/total.rs", "speed/shop.rs", "more/mail/sent.rs"] {
             assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}");
         }
         assert!(!found.iter().any(|one| one == "src/cart.rs"), "{script}: {found:?}");
+    }
+}
+
+#[test]
+fn scripts_of_the_packages_that_a_command_names_decide() {
+    let workspace = Files(BTreeMap::from([
+        ("package.json", r#"{"workspaces": ["packages/*"]}"#),
+        ("packages/cart/package.json", r#"{"name": "@shop/cart", "scripts": {"test": "node check.js"}}"#),
+        (
+            "packages/mail/package.json",
+            r#"{"name": "mail", "scripts": {"test": "bash check/all.sh && jest"}}"#,
+        ),
+    ]));
+    let (cart, mail) = ("packages/cart/check.js", "packages/mail/check/all.sh");
+    for script in [
+        "npm -w @shop/cart test",
+        "npm test --workspace=packages/cart",
+        "npm run test -w ./packages/cart --silent",
+        "pnpm --filter cart test",
+        "pnpm -F @shop/cart run test",
+        "yarn workspace @shop/cart test",
+        "bun run --filter @shop/cart test",
+    ] {
+        let found = decided(script, &workspace);
+        assert!(found.iter().any(|path| path == cart), "{script}: {found:?}");
+        assert!(!found.iter().any(|path| path == mail), "{script}: {found:?}");
+    }
+    for script in [
+        "npm test -ws",
+        "npm test --workspaces",
+        "pnpm -r test",
+        "pnpm --filter '*' test",
+        "yarn workspaces run test",
+    ] {
+        let found = decided(script, &workspace);
+        for path in [cart, mail, "packages/mail/node_modules/.bin/jest", "node_modules/.bin/jest"] {
+            assert!(found.iter().any(|one| one == path), "{script}: {path}: {found:?}");
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use planctl_engine::{Digest, Gated, Graph, Node};
 use planctl_glob::{Glob, is_glob};
 use planctl_harness::{
-    Baseline, ENTRIES_MAX, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, list_files,
+    Baseline, ENTRIES_MAX, EntryKind, FileState, PROTECTED_FILES_MAX, ProtectError, expand_glob, list_files,
 };
 use planctl_lang::{Look, NamedFiles};
 
@@ -85,6 +85,10 @@ impl Look for Workspace<'_> {
 
     fn inside(&self, absolute: &str) -> Option<String> {
         Path::new(absolute).strip_prefix(self.0).ok()?.to_str().map(str::to_owned)
+    }
+
+    fn matching(&self, pattern: &str) -> Vec<String> {
+        expand_glob(self.0, pattern, PROTECTED_FILES_MAX).unwrap_or_default().files
     }
 }
 

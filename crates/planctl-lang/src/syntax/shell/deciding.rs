@@ -49,6 +49,9 @@ pub trait Look {
 
     /// Returns the path within the workspace that an absolute one means.
     fn inside(&self, absolute: &str) -> Option<String>;
+
+    /// Returns the files that a pattern matches.
+    fn matching(&self, pattern: &str) -> Vec<String>;
 }
 
 /// Sees nothing: the contract's text alone counts.
@@ -65,6 +68,10 @@ impl Look for Unseen {
 
     fn inside(&self, _: &str) -> Option<String> {
         None
+    }
+
+    fn matching(&self, _: &str) -> Vec<String> {
+        Vec::new()
     }
 }
 

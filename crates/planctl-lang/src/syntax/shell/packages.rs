@@ -1,6 +1,7 @@
 //! Reads the command lines of npm, pnpm, yarn and bun: where each works, whose scripts it runs, and which one.
 
 use super::tools::values_of;
+use super::values::normalise;
 use super::{Arguments, Call, Program, Word};
 
 /// A command line of a package manager of Node.
@@ -8,6 +9,8 @@ pub(super) struct PackageCall<'a> {
     /// The folders that it changes to.
     pub(super) folders: Vec<Word>,
     pub(super) packages: Packages,
+    /// The packages below that it names, by their names, folders or patterns; none where it takes all.
+    named: Vec<String>,
     /// The script of `package.json` that it runs, if there is one of that name.
     pub(super) script: Option<&'a str>,
     /// The words that the script is given.
@@ -29,8 +32,10 @@ struct Manager {
     name: &'static str,
     /// Options that name a folder.
     folder: &'static [&'static str],
-    /// Options for the packages below.
+    /// Options for all packages below.
     below: &'static [&'static str],
+    /// Options that name some of them.
+    named: &'static [&'static str],
     /// Options for the one at the top.
     top: &'static [&'static str],
     /// The scripts that are verbs, behind whose names its own options may stand.
@@ -44,7 +49,8 @@ const MANAGERS: [Manager; 4] = [
     Manager {
         name: "npm",
         folder: &["-C", "--prefix"],
-        below: &["-w", "--workspace", "-ws", "--workspaces"],
+        below: &["-ws", "--workspaces"],
+        named: &["-w", "--workspace"],
         top: &[],
         verbs: SCRIPTS,
         takes_names: false,
@@ -52,16 +58,26 @@ const MANAGERS: [Manager; 4] = [
     Manager {
         name: "pnpm",
         folder: &["-C", "--dir", "--prefix"],
-        below: &["-r", "--recursive", "-F", "--filter", "--filter-prod"],
+        below: &["-r", "--recursive"],
+        named: &["-F", "--filter", "--filter-prod"],
         top: &["-w", "--workspace-root"],
         verbs: SCRIPTS,
         takes_names: true,
     },
-    Manager { name: "yarn", folder: &["--cwd"], below: &[], top: &[], verbs: &[], takes_names: true },
+    Manager {
+        name: "yarn",
+        folder: &["--cwd"],
+        below: &[],
+        named: &[],
+        top: &[],
+        verbs: &[],
+        takes_names: true,
+    },
     Manager {
         name: "bun",
         folder: &["--cwd"],
-        below: &["-F", "--filter", "--workspaces"],
+        below: &["--workspaces"],
+        named: &["-F", "--filter"],
         top: &[],
         verbs: &[],
         takes_names: true,
@@ -81,15 +97,23 @@ impl<'a> PackageCall<'a> {
         let own = if takes_options { dashes } else { at.unwrap_or(dashes) };
         let has = |signs: &[&str]| signs.iter().any(|sign| call.has_within(own, sign));
         let behind = at.map_or(&[][..], |at| &words[at + 1..]);
+        // `yarn workspace NAME test`
+        let of_yarn =
+            call.verb_at().filter(|_| call.verb() == "workspace").and_then(|at| call.operand_behind(at));
+        let named = values_of(&words[1..own], manager.named).into_iter().map(|word| word.text().to_owned());
         Some(PackageCall {
             folders: values_of(&words[1..own], manager.folder),
             packages: match () {
-                () if has(manager.below) || matches!(call.verb(), "workspace" | "workspaces") => {
+                () if has(manager.below)
+                    || has(manager.named)
+                    || matches!(call.verb(), "workspace" | "workspaces") =>
+                {
                     Packages::Below
                 }
                 () if has(manager.top) => Packages::Top,
                 () => Packages::Here,
             },
+            named: named.chain(of_yarn.map(|at| call.words()[at].to_owned())).collect(),
             script: at.map(|at| match call.words()[at] {
                 "t" | "tst" if is_verb => "test",
                 name => name,
@@ -99,6 +123,19 @@ impl<'a> PackageCall<'a> {
                 false => behind.iter().filter(|word| word.raw != "--").collect(),
             },
         })
+    }
+}
+
+impl PackageCall<'_> {
+    /// Says whether it works in a package of this name below, which lies in this folder.
+    pub(super) fn takes(&self, name: &str, folder: &str) -> bool {
+        let is_pattern =
+            |named: &String| named.contains(['*', '{', '[', '!', '^', '$']) || named.contains("...");
+        let is_meant = |named: &String| {
+            let of_scope = name.rsplit_once('/').map_or(name, |(_, name)| name);
+            is_pattern(named) || named == name || named == of_scope || normalise(named) == folder
+        };
+        self.named.is_empty() || self.named.iter().any(is_meant)
     }
 }
 

@@ -110,7 +110,8 @@ pub(super) const NPM: &[Reads] = &[Reads {
     folder: &["--prefix", "-C", "--dir", "--cwd"],
     also: "what the script in `package.json` runs, with its `pre` and `post` scripts, and `node_modules/.bin` of its \
                programs: a new `sh`, `node` or other program of the host there is a change; no nearer `package.json`; those of \
-               `workspaces`, where the call is for these; for `npm ci`, the lock file",
+               `workspaces`, where the call is for these, and what their scripts run, of the packages that it names; for `npm ci`, \
+               the lock file",
     why: "a lock file decides nothing unless it is installed from, and an honest worker's tools write it",
     ..READS
 }];
@@ -216,7 +217,7 @@ pub(super) const CARGO: &[Reads] = &[
         fixed: &["**/build.rs", "{tarpaulin,.tarpaulin}.toml"],
         file: &["--manifest-path"],
         also: "with `--locked` or `--frozen`, `Cargo.lock`; the file of `--test NAME`; what `[[test]]` and `build` of its \
-               manifest name; what its configuration includes, and the programs in it",
+               manifest name, and of those of the workspace's members; what its configuration includes, and the programs in it",
         why: "`Cargo.toml` can leave a test out; `Cargo.lock` is written by cargo itself; tests within `src` are the work",
         ..CARGO_READS
     },

@@ -33,7 +33,7 @@ impl Follower<'_> {
         self.targets_of_manifest(&folder, true);
     }
 
-    /// Protects tests that lie where their manifest says, and build scripts; also those of members that are named without a pattern.
+    /// Protects tests that lie where their manifest says, and build scripts; also those of a workspace's members.
     fn targets_of_manifest(&mut self, folder: &str, is_root: bool) {
         let Some(text) = self.look.read(&joined(folder, "Cargo.toml")) else { return };
         for section in text.split("\n[") {
@@ -42,7 +42,10 @@ impl Follower<'_> {
                 Some("package") => "build",
                 Some("workspace") if is_root => {
                     for member in values_of_key(section, "members") {
-                        self.targets_of_manifest(&normalise(&joined(folder, member)), false);
+                        let manifests = normalise(&joined(folder, &format!("{member}/Cargo.toml")));
+                        for manifest in self.look.matching(&manifests) {
+                            self.targets_of_manifest(parent(&manifest), false);
+                        }
                     }
                     continue;
                 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::super::following::{At, Follower};
 use super::super::packages::{PackageCall, Packages};
 use super::super::programs::{is_python, is_shell, started_by_runner};
-use super::super::values::{joined, normalise};
+use super::super::values::{joined, normalise, parent};
 use super::super::{Arguments, Call, Reading, Word, commands, read};
 use super::{after_options, upward, values_of};
 
@@ -32,7 +32,7 @@ impl Follower<'_> {
         match call.packages {
             Packages::Here => {}
             Packages::Top => self.workspace_top(),
-            Packages::Below => self.workspace_packages(),
+            Packages::Below => self.workspace_packages(&call),
         }
         let is_frozen = |word: &Word| word.raw.contains("frozen-lockfile") || word.raw == "--immutable";
         match Call::of(command).verb() {
@@ -119,8 +119,9 @@ impl Follower<'_> {
         }
     }
 
-    /// Protects the `package.json` of each package that the one here has in its workspace.
-    fn workspace_packages(&mut self) {
+    /// Protects the `package.json` of each package that the one here has in its workspace, and follows the script that a command has
+    /// some of them run.
+    fn workspace_packages(&mut self, call: &PackageCall<'_>) {
         let Some(here) = self.folder_here() else { return };
         let read = |name: &str| self.look.read(&joined(&here, name)).unwrap_or_default();
         let package: Json = serde_json::from_str(&read("package.json")).unwrap_or_default();
@@ -133,8 +134,21 @@ impl Follower<'_> {
         let entries = entries.lines().filter_map(|line| line.trim().strip_prefix("- "));
         folders.extend(entries.map(|entry| entry.trim().trim_matches(['\'', '"']).to_owned()));
         for folder in folders.iter().filter(|folder| !folder.starts_with('!')) {
-            self.keep(normalise(&joined(&here, &format!("{folder}/package.json"))));
+            let manifests = normalise(&joined(&here, &format!("{folder}/package.json")));
+            let found = self.look.matching(&manifests);
+            self.keep(manifests);
+            let Some(script) = call.script else { continue };
+            for folder in found.iter().map(|manifest| parent(manifest)) {
+                let manifest = self.look.read(&joined(folder, "package.json")).unwrap_or_default();
+                let package: Json = serde_json::from_str(&manifest).unwrap_or_default();
+                let from_here = folder.strip_prefix(&here).unwrap_or(folder).trim_start_matches('/');
+                if call.takes(package["name"].as_str().unwrap_or_default(), from_here) {
+                    self.shell.folder = Some(folder.to_owned());
+                    self.package_script(script);
+                }
+            }
         }
+        self.shell.folder = Some(here);
     }
 
     /// Goes to the top of the workspace of packages.
