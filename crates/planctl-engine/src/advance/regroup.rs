@@ -106,7 +106,9 @@ fn restore_lost_places(transition: &mut Transition<'_>, join: &NodeId) -> Result
         let is_lost = match arrivals.failed.get(&branch) {
             Some(failed) => graph.node(failed).is_none(),
             None => {
-                let is_elsewhere = arrivals.has(branch) || arrivals.waiting.contains_key(&branch);
+                let is_elsewhere = arrivals.has(branch)
+                    || arrivals.waiting.contains_key(&branch)
+                    || arrivals.is_yet_to_begin(branch);
                 is_stop_lost && is_open && !is_elsewhere && stopped.iter().all(|node| !members.contains(node))
             }
         };
@@ -195,9 +197,8 @@ fn places_to_go_on_from(transition: &Transition<'_>) -> Result<Vec<NodeId>, Refu
         }
         places.extend(arrivals.waiting.values().flatten().filter(|node| *node != fork).cloned());
         for (branch, edge) in (0..).zip(graph.edges_from(fork)) {
-            let is_to_begin = arrivals.begun.is_some_and(|begun| branch >= begun);
             let waits = arrivals.waiting.get(&branch).is_some_and(|nodes| nodes.contains(fork));
-            places.extend((is_to_begin || waits).then(|| edge.to.clone()));
+            places.extend((arrivals.is_yet_to_begin(branch) || waits).then(|| edge.to.clone()));
         }
     }
     let mut at = 0;

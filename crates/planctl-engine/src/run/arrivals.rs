@@ -38,6 +38,11 @@ impl Arrivals {
         is_met || self.failed.contains_key(&branch)
     }
 
+    /// Says whether the turn of a branch has yet to come, where a fork begins them one after another.
+    pub(crate) fn is_yet_to_begin(&self, branch: u16) -> bool {
+        self.begun.is_some_and(|begun| branch >= begun)
+    }
+
     /// Returns the branches that ended well.
     pub fn succeeded(&self) -> impl Iterator<Item = u16> {
         self.met.iter().flat_map(|(first, last)| *first..=*last)
@@ -73,7 +78,7 @@ impl Arrivals {
         let all_begun = u16::try_from(numbers.len()).unwrap_or(u16::MAX);
         (self.begun, self.merging) = (before.begun.map(|_| all_begun), before.merging);
         for (branch, number) in (0..).zip(numbers) {
-            let is_begun = number.is_some_and(|number| before.begun.is_none_or(|begun| number < begun));
+            let is_begun = number.is_some_and(|number| !before.is_yet_to_begin(number));
             let has_come = number.is_some_and(|number| before.has(number));
             if let (false, false, Some(fork)) = (is_begun, has_come, fork) {
                 self.waiting.insert(branch, BTreeSet::from([fork.clone()]));

@@ -207,3 +207,25 @@ fn branches_that_an_outer_join_needs_no_more_stay_taken_back() {
         "
     ));
 }
+
+#[test]
+fn a_branch_whose_turn_has_not_come_begins_once_where_another_ones_place_is_taken_out() {
+    talk(
+        "
+        plan  f: fork j max 2  a: task  b: task  c: task  d: task  x: task  j: join  f -always-> a  f -always-> b  f -always-> c  a -on_success-> x  x -on_success-> j  b -on_success-> j  c -on_success-> d  d -on_success-> j  parallel 4
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; x#1 to coder
+        -> human pauses             b#1 taken back from agent; x#1 taken back from agent; paused
+        -> human revises -x         queued
+        -> clock admitted           goes on; b#2 to coder; c#1 to coder
+        -> agent reported c#1       c#1 to harness
+        -> harness found c#1 exit 0  c#1 passed; c settled passed; d#1 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed
+        -> agent reported d#1       d#1 to harness
+        -> harness found d#1 exit 0  d#1 passed; d settled passed; j joined 3 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}

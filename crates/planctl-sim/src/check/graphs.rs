@@ -265,30 +265,34 @@ fn begins_anew(fact: &Fact, fork: &NodeId) -> bool {
     ) || matches!(fact, Fact::EpochBegan { .. })
 }
 
-/// No more branches of a fork are under way than it allows.
+/// No more branches of a fork are under way than it allows, and each is begun once.
 fn branches_take_turns(store: &Store, id: &NodeId) -> Result<(), String> {
     let graph = &store.plan().graph;
-    let Some(NodeKind::Fork(Fork { join: Some(join), max: Some(max), .. })) =
-        graph.node(id).map(|node| &node.kind)
+    let Some(NodeKind::Fork(Fork { join: Some(join), max, .. })) = graph.node(id).map(|node| &node.kind)
     else {
         return Ok(());
     };
-    let mut begun = 0;
+    let mut begun = BTreeSet::new();
     for fact in facts(store) {
         // A run that is taken up may go on at the fork itself, which it enters no second time. So it may where a person has done
         // again what led to a question of the plan.
         let is_retry = matches!(fact, Fact::AskAnswered { node, answer, .. }
             if answer == "retry" && is_escalation(graph, node));
         if begins_anew(fact, id) || is_retry || matches!(fact, Fact::PlanActivated { .. }) {
-            begun = 0;
+            begun.clear();
         }
-        begun += usize::from(matches!(fact, Fact::EdgeFollowed { from, .. } if from == id));
+        if let Fact::EdgeFollowed { from, to, .. } = fact
+            && from == id
+        {
+            ensure(begun.insert(to), || format!("{id} begins the branch at {to} twice"))?;
+        }
     }
+    let Some(max) = max else { return Ok(()) };
     let arrivals = store.whole.records().get(join).and_then(|record| record.arrivals.as_deref());
     let came = arrivals.map_or(0, |arrivals| usize::from(arrivals.count()));
     let is_over = store.whole.records().get(join).is_some_and(|record| record.state.outcome().is_some());
-    ensure(is_over || begun <= came + usize::from(*max), || {
-        format!("{id} has begun {begun} branches, of which {came} came, and may have {max} under way")
+    ensure(is_over || begun.len() <= came + usize::from(*max), || {
+        format!("{id} has begun {} branches, of which {came} came, and may have {max} under way", begun.len())
     })
 }
 
