@@ -183,7 +183,9 @@ impl Model {
         let mut mended = Vec::new();
         for (branch, edge) in self.edges_of(&fork).into_iter().enumerate() {
             let members = self.leads_to(&edge.to, |id| id == join);
-            let stands_nowhere = !come.has(branch)
+            let is_begun = come.begun.is_none_or(|begun| branch < begun);
+            let stands_nowhere = is_begun
+                && !come.has(branch)
                 && !come.waiting.contains_key(&branch)
                 && !self.stopped_at.iter().any(|stop| members.contains(stop));
             let is_lost = match come.failed.get(&branch) {
