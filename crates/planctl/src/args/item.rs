@@ -32,7 +32,7 @@ pub enum ItemCommand {
         /// How long the lease lasts without a heartbeat: 5s to 10m [default: the daemon's]
         #[arg(long, value_name = "DUR", value_parser = parse_time)]
         lease: Option<std::time::Duration>,
-        /// Write the prompt to this file [default: a new one in the directory for temporary files]
+        /// Write the prompt to this file [default: a new one in the directory for temporary files, removed with the report]
         #[arg(long, value_name = "FILE")]
         prompt_file: Option<PathBuf>,
         /// Print variables for a shell's eval

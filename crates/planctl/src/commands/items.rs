@@ -21,6 +21,8 @@ use crate::show;
 
 /// Longer than anybody waits, and short enough for a clock to add.
 const WAIT_EVER: Duration = Duration::from_secs(86_400 * 365);
+/// How the name of a file begins into which `claim` wrote a prompt.
+const PROMPT: &str = "planctl-prompt-";
 /// The longest that one request waits for work.
 const WAIT_MOST: Duration = Duration::from_secs(30);
 
@@ -174,11 +176,8 @@ async fn claimed_within(api: &Api, call: &ClaimCall, wait: Duration) -> Result<O
 
 fn write_prompt(file: Option<&Path>, prompt: &str) -> std::io::Result<PathBuf> {
     let Some(file) = file else {
-        let mut made = tempfile::Builder::new()
-            .prefix("planctl-prompt-")
-            .suffix(".md")
-            .disable_cleanup(true)
-            .tempfile()?;
+        let mut made =
+            tempfile::Builder::new().prefix(PROMPT).suffix(".md").disable_cleanup(true).tempfile()?;
         made.write_all(prompt.as_bytes())?;
         return Ok(made.path().to_owned());
     };
@@ -273,6 +272,9 @@ async fn heartbeat(context: &Context, item: &HeldItem, wait: Duration) -> Answer
 async fn say(context: &Context, item: &HeldItem, word: &Word) -> Answer {
     let is_json = context.is_json()?;
     let accepted: AcceptedView = held(context, item).await?.say(word).await?;
+    if let Err(error) = remove_prompt(item) {
+        context.say(&format!("its prompt stays in the file of PLANCTL_PROMPT_FILE: {error}"));
+    }
     if is_json {
         show::print_json(&accepted)?;
     } else {
@@ -280,6 +282,18 @@ async fn say(context: &Context, item: &HeldItem, word: &Word) -> Answer {
         show::print(&format!("{}{again}\n", show::safe(&accepted.follows)))?;
     }
     Ok(Exit::Yes)
+}
+
+/// Removes the file into which `claim` wrote the prompt of an item that is reported, unless the worker said where to.
+fn remove_prompt(item: &HeldItem) -> std::io::Result<()> {
+    let is_another = item.item.is_some() && item.item != std::env::var("PLANCTL_ITEM").ok();
+    let Some(file) = std::env::var_os("PLANCTL_PROMPT_FILE").map(PathBuf::from) else { return Ok(()) };
+    let name = file.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_made = file.parent() == Some(&std::env::temp_dir()) && name.starts_with(PROMPT.as_bytes());
+    if is_another || !is_made || !file.exists() {
+        return Ok(());
+    }
+    std::fs::remove_file(&file)
 }
 
 impl Used {

@@ -469,10 +469,11 @@ fn a_script_claims_minds_and_completes_an_item() {
         echo 'at it' | "$PLANCTL" work log
         "$PLANCTL" work usage --input 100 --output 20 --cost 0.5
         grep -q 'Write hello' "$PLANCTL_PROMPT_FILE"
-        mv "$PLANCTL_PROMPT_FILE" told
+        cp "$PLANCTL_PROMPT_FILE" told
         cd "$PLANCTL_WORKSPACE"; echo hello > out.txt
         echo 'my last words' > said.txt
         "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
+        test ! -e "$PLANCTL_PROMPT_FILE"
         "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
         echo "$PLANCTL_ITEM $PLANCTL_ITEM_TOKEN" > held"#;
     let template = house.fixture.command(&[]);
