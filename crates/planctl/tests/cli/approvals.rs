@@ -326,7 +326,7 @@ fn a_text_with_which_a_paused_run_could_not_go_on_is_refused_before_anything_is_
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("nothing would begin it"), "{said:?}");
     assert!(!fixture.read("p.md").contains("status: approved"), "{}", fixture.read("p.md"));
-    assert_eq!(fixture.json(&["plan", "show", "p.md", "--json"])["approved"], serde_json::Value::Null);
+    assert_eq!(fixture.json(&["plan", "show", "p.md", "--json"])["decided"], serde_json::Value::Null);
     assert_eq!(fixture.status()["state"], "paused");
 }
 
