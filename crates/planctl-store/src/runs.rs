@@ -123,7 +123,7 @@ macro_rules! records_where {
         )
     };
 }
-/// Of one run by equality: an array has the server plan anew each time, since it is the only one whose length it knows.
+/// Of one run by equality: a statement with an array is planned each time, as a plan for any array seems dearer than one for this.
 pub(crate) const RECORDS: &str = records_where!("run = $1");
 pub(crate) const RECORDS_OF_SOME: &str =
     records_where!("run = any($1) and ($2 or state not in ('passed', 'skipped', 'waived', 'warned'))");

@@ -88,6 +88,10 @@ impl Look for Workspace<'_> {
     }
 
     fn matching(&self, pattern: &str) -> Vec<String> {
+        // One that names a file needs no walk.
+        if !is_glob(pattern) {
+            return Vec::from_iter(self.0.join(pattern).is_file().then(|| pattern.to_owned()));
+        }
         expand_glob(self.0, pattern, PROTECTED_FILES_MAX).unwrap_or_default().files
     }
 }

@@ -25,6 +25,11 @@ impl Come {
     pub(super) fn has(&self, branch: usize) -> bool {
         self.met.contains(&branch) || self.failed.contains_key(&branch)
     }
+
+    /// Says whether the turn of a branch has come, where they are begun one after another.
+    pub(super) fn has_begun(&self, branch: usize) -> bool {
+        self.begun.is_none_or(|begun| branch < begun)
+    }
 }
 
 impl Model {

@@ -145,7 +145,7 @@ impl Model {
             let mut come = Come { begun: old.begun.map(|_| numbers.len()), ..Come::default() };
             for (branch, number) in numbers.iter().enumerate() {
                 let known = number.map(usize::from);
-                let is_begun = known.is_some_and(|known| old.begun.is_none_or(|begun| known < begun));
+                let is_begun = known.is_some_and(|known| old.has_begun(known));
                 let has_come = known.is_some_and(|known| old.has(known));
                 if let Some(fork) = fork.clone().filter(|_| !is_begun && !has_come) {
                     come.waiting.insert(branch, BTreeSet::from([fork]));
@@ -183,8 +183,7 @@ impl Model {
         let mut mended = Vec::new();
         for (branch, edge) in self.edges_of(&fork).into_iter().enumerate() {
             let members = self.leads_to(&edge.to, |id| id == join);
-            let is_begun = come.begun.is_none_or(|begun| branch < begun);
-            let stands_nowhere = is_begun
+            let stands_nowhere = come.has_begun(branch)
                 && !come.has(branch)
                 && !come.waiting.contains_key(&branch)
                 && !self.stopped_at.iter().any(|stop| members.contains(stop));
@@ -195,8 +194,9 @@ impl Model {
             if is_lost {
                 let leads_on = |node: &NodeId| {
                     let next = self.graph.edge_for(node, Signal::Success);
-                    let is_fork = matches!(self.kind(node), NodeKind::Fork(_));
-                    !is_fork && self.is_met(node) && next.is_some_and(|edge| !self.is_met(&edge.to))
+                    !self.graph.is_fork(node)
+                        && self.is_met(node)
+                        && next.is_some_and(|edge| !self.is_met(&edge.to))
                 };
                 // Nodes of a branch may be met from an earlier round.
                 let is_first_round = self.visits(&fork) < 2;
@@ -235,7 +235,7 @@ impl Model {
             places.extend(come.waiting.values().flatten().filter(|at| **at != id).cloned());
             for (branch, edge) in self.edges_of(&id).into_iter().enumerate() {
                 let waits = come.waiting.get(&branch).is_some_and(|at| at.contains(&id));
-                if waits || come.begun.is_some_and(|begun| branch >= begun) {
+                if waits || !come.has_begun(branch) {
                     places.push(edge.to);
                 }
             }
@@ -258,8 +258,7 @@ impl Model {
             }
         }
         let is_on_the_way = |edge: &&Edge| {
-            let is_fork = matches!(self.kind(&edge.from), NodeKind::Fork(_));
-            is_fork || self.graph.edge_for(&edge.from, Signal::Success) == Some(*edge)
+            self.graph.is_fork(&edge.from) || self.graph.edge_for(&edge.from, Signal::Success) == Some(*edge)
         };
         let mut ways = self.graph.edges().iter().filter(is_on_the_way);
         ways.any(|edge| added.contains(&edge.to) && !ahead.contains(&edge.to) && self.is_met(&edge.from))

@@ -469,7 +469,7 @@ fn a_script_claims_minds_and_completes_an_item() {
         echo 'at it' | "$PLANCTL" work log
         "$PLANCTL" work usage --input 100 --output 20 --cost 0.5
         grep -q 'Write hello' "$PLANCTL_PROMPT_FILE"
-        cp "$PLANCTL_PROMPT_FILE" told
+        cp "$PLANCTL_PROMPT_FILE" prompt.md
         cd "$PLANCTL_WORKSPACE"; echo hello > out.txt
         echo 'my last words' > said.txt
         "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
@@ -491,7 +491,11 @@ fn a_script_claims_minds_and_completes_an_item() {
     let followed = house.fixture.planctl(&["plan", "logs", &run, "-f"]);
     assert!(followed.out.contains("  1.1 worker │ at it\n"), "{followed:?}");
     let told = house.fixture.json(&["plan", "logs", &run, "--prompt", "--json"]);
-    assert_eq!(told["prompts"][0]["prompt"].as_str(), Some(house.fixture.read("told").as_str()), "{told}");
+    assert_eq!(
+        told["prompts"][0]["prompt"].as_str(),
+        Some(house.fixture.read("prompt.md").as_str()),
+        "{told}"
+    );
     // A worker that holds nothing any more is told to stop.
     let held = house.fixture.read("held");
     let (item, token) = held.trim().split_once(' ').unwrap();

@@ -135,12 +135,12 @@ impl Follower<'_> {
         folders.extend(entries.map(|entry| entry.trim().trim_matches(['\'', '"']).to_owned()));
         for folder in folders.iter().filter(|folder| !folder.starts_with('!')) {
             let manifests = normalise(&joined(&here, &format!("{folder}/package.json")));
-            let found = self.look.matching(&manifests);
-            self.keep(manifests);
+            self.keep(manifests.clone());
             let Some(script) = call.script else { continue };
-            for folder in found.iter().map(|manifest| parent(manifest)) {
-                let manifest = self.look.read(&joined(folder, "package.json")).unwrap_or_default();
-                let package: Json = serde_json::from_str(&manifest).unwrap_or_default();
+            for manifest in self.look.matching(&manifests) {
+                let folder = parent(&manifest);
+                let text = self.look.read(&manifest).unwrap_or_default();
+                let package: Json = serde_json::from_str(&text).unwrap_or_default();
                 let from_here = folder.strip_prefix(&here).unwrap_or(folder).trim_start_matches('/');
                 if call.takes(package["name"].as_str().unwrap_or_default(), from_here) {
                     self.shell.folder = Some(folder.to_owned());
